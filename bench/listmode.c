@@ -177,6 +177,7 @@ static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
     static const int64_t repeats[2] = {1, LISTMODE_MOST_REPEATS};
     bench->lines = args_int(args, "--events", 1000000, at_least_one);
     bench->all_lines = args_int(args, "--lines", 0, at_least_one);
+    bench->subsets = (int)args_int(args, "--subsets", 0, at_least_one);
     bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
     bench->tof_ps = direct_number(args, "--tof-ps", 600, true);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
@@ -225,6 +226,7 @@ static const struct cli_option options[] = {
     {"--tof-ps", "PS", "time resolution, FWHM; default 600", false},
     {"--events", "N", "random lines for each million of the paper's; default 1000000", false},
     {"--lines", "N", "random lines of each case, in place of the table's number", false},
+    {"--subsets", "N", "that an iteration goes through; default by the table", false},
     {"--variant", "NAME",
      "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
      "fastmath; default its fastest way",

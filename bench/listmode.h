@@ -74,6 +74,7 @@ struct listmode_bench {
     bool with_tof, without_tof;
     int64_t lines;     /* that stand for the paper's million */
     int64_t all_lines; /* of any case; 0 = by the case */
+    int subsets;       /* of an iteration; 0 = by the case */
     lr_listmode_variant variant;
     double tof_ps;
     int64_t max_memory_bytes;
@@ -105,6 +106,9 @@ void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_e
 /* Fills `outcome` for outcome->way. errors: LR_NO_DEVICE, LR_USAGE where the backend is not there or
  * lacks the kernel; LR_CANCELLED. */
 lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome);
+
+/* Of an iteration. */
+int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);
 
 /* Seconds by which rates are told. */
 double listmode_best(const struct listmode_seconds *seconds);

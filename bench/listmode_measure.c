@@ -14,6 +14,12 @@ enum {
 
 /* --- the operator --- */
 
+int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what)
+{
+    const int own = what->subsets > 0 ? what->subsets : 1;
+    return bench->subsets > 0 ? bench->subsets : own;
+}
+
 static lr_operator *make_operator(const struct listmode_bench *bench,
                                   const struct listmode_way *way, const lr_event *events,
                                   int64_t count)
@@ -34,7 +40,7 @@ static lr_operator *make_operator(const struct listmode_bench *bench,
                               .threads = bench->threads,
                               .device = bench->device,
                               .variant = way->variant,
-                              .num_ranges = way->what->subsets,
+                              .num_ranges = listmode_subsets(bench, way->what),
                               .max_memory_bytes = bench->max_memory_bytes,
                               .log = &bench->report->log,
                               .progress = &bench->report->progress});
@@ -212,9 +218,8 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
                                 struct listmode_outcome *outcome)
 {
     const double start = report_seconds();
-    const int subsets = outcome->way.what->subsets;
     struct running running = {.op = make_operator(bench, &outcome->way, events, outcome->lines),
-                              .subsets = subsets > 0 ? subsets : 1};
+                              .subsets = listmode_subsets(bench, outcome->way.what)};
     if (running.op == NULL) {
         return report_reason(bench->report);
     }

@@ -102,14 +102,15 @@ static bool is_first(const struct listmode_bench *bench, int number)
 }
 
 /* A reconstruction's iterations, where one is meant. */
-static void print_reconstruction(const struct listmode_outcome *outcome)
+static void print_reconstruction(const struct listmode_bench *bench,
+                                 const struct listmode_outcome *outcome)
 {
     const struct listmode_case *what = outcome->way.what;
     if (what->iterations > 0) {
         printf("\n%s%s, %s: %d iterations of %d subsets of %lld events take %.4g s.\n",
                listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
-               outcome->backend, what->iterations, what->subsets, (long long)outcome->lines,
-               what->iterations * outcome->iteration.wall);
+               outcome->backend, what->iterations, listmode_subsets(bench, what),
+               (long long)outcome->lines, what->iterations * outcome->iteration.wall);
     }
 }
 
@@ -120,7 +121,7 @@ void listmode_print_fits(const struct listmode_bench *bench)
     for (int k = 0; k < bench->num_outcomes; k++) {
         const struct listmode_outcome *outcome = &bench->outcomes[k];
         double slope, constant;
-        print_reconstruction(outcome);
+        print_reconstruction(bench, outcome);
         if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
             printf("\n%s%s, %s: T = %.4g ms N + %.3g ms, N million lines (the paper: about %.0f ms "
                    "N).\n",
@@ -140,7 +141,8 @@ static void json_seconds(struct json *json, const char *key, const struct listmo
     json_close(json, '}');
 }
 
-static void json_outcome(struct json *json, const struct listmode_outcome *outcome)
+static void json_outcome(const struct listmode_bench *bench, struct json *json,
+                         const struct listmode_outcome *outcome)
 {
     json_open(json, NULL, '{');
     json_text(json, "table", outcome->way.what->table);
@@ -155,7 +157,7 @@ static void json_outcome(struct json *json, const struct listmode_outcome *outco
               outcome->way.variant != LR_LISTMODE_FASTEST
                   ? common_listmode_variants[outcome->way.variant - LR_LISTMODE_SIMPLE]
                   : NULL);
-    json_int(json, "subsets", outcome->way.what->subsets > 0 ? outcome->way.what->subsets : 1);
+    json_int(json, "subsets", listmode_subsets(bench, outcome->way.what));
     json_number(json, "partition_s", outcome->partition_s);
     json_number(json, "sort_s", outcome->sort_s);
     json_number(json, "prepare_s", outcome->prepare_s);
@@ -173,7 +175,7 @@ void listmode_json(const struct listmode_bench *bench, struct json *json)
     json_number(json, "tof_ps", bench->tof_ps);
     json_open(json, "cases", '[');
     for (int k = 0; k < bench->num_outcomes; k++) {
-        json_outcome(json, &bench->outcomes[k]);
+        json_outcome(bench, json, &bench->outcomes[k]);
     }
     json_close(json, ']');
 }

@@ -356,11 +356,11 @@ __global__ void __launch_bounds__(most_threads, 1)
 /* --- images and frames --- */
 
 __global__ void __launch_bounds__(group)
-    fill_frame(const __grid_constant__ lr_cuda_list_framing framing, int axis)
+    fill_frames(const __grid_constant__ lr_cuda_list_framing framing)
 {
-    const lr_cuda_list_frame &frame = framing.frames[axis];
+    const lr_cuda_list_frame &frame = framing.frames[blockIdx.y];
     const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
-    if (k < cells_of(frame, frame.slices)) {
+    if (frame.has_events && k < cells_of(frame, frame.slices)) {
         fill_number(framing, frame, k);
     }
 }
@@ -405,13 +405,12 @@ int launch(kernel of, std::atomic<uint64_t> &devices, const lr_cuda_list_pass &p
 
 int lr_cuda_launch_list_fill(const lr_cuda_list_framing *framing)
 {
-    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
-        const lr_cuda_list_frame &frame = framing->frames[axis];
-        if (frame.has_events) {
-            fill_frame<<<groups_of(lr_cuda_list_cells(&frame, frame.slices)), group, 0,
-                         static_cast<cudaStream_t>(framing->stream)>>>(*framing, axis);
-        }
+    int64_t most = 1;
+    for (const lr_cuda_list_frame &frame : framing->frames) {
+        most = std::max(most, frame.has_events ? lr_cuda_list_cells(&frame, frame.slices) : 0);
     }
+    fill_frames<<<dim3(groups_of(most), LR_CUDA_LIST_AXES), group, 0,
+                  static_cast<cudaStream_t>(framing->stream)>>>(*framing);
     return cudaGetLastError();
 }
 
