@@ -17,7 +17,7 @@ enum {
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
-    LINE_WORK = 4     /* finding a line, in slices that it meets */
+    LINE_WORK = 8     /* finding a line, in slices that it meets */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
