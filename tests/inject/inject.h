@@ -76,8 +76,9 @@ static uint64_t inject_way(void)
     for (int k = 3; k < count && k < 3 + inject.depth; k++) {
         Dl_info where;
         const bool is_named = dladdr(frames[k], &where) != 0;
-        digest = (digest ^ (is_named ? (uint64_t)((char *)frames[k] - (char *)where.dli_fbase) : 0)) *
-                 1099511628211u;
+        digest =
+            (digest ^ (is_named ? (uint64_t)((char *)frames[k] - (char *)where.dli_fbase) : 0)) *
+            1099511628211u;
     }
     is_inside = false;
     return digest;
