@@ -122,6 +122,7 @@ static struct recon_request read_request(struct cli_args *args)
         .header = args_text(args, "--header"),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
+        .corrections = args_text(args, "--corrections"),
         .initial = args_text(args, "--initial"),
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
@@ -185,8 +186,8 @@ static lr_status iterate(struct recon *recon)
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };
-    if (recon->inputs.randoms != NULL && recon->request.family == RECON_LISTMODE) {
-        params.additive_sum = recon->inputs.randoms->delayeds;
+    if (recon->request.family == RECON_LISTMODE) {
+        params.additive_sum = recon->inputs.additive_sum;
     } else if (recon->inputs.randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
