@@ -27,6 +27,7 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 /* What to reconstruct, as the command line says it. */
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
+    bool until_damage;
     const char *additive, *efficiencies, *corrections, *initial, *output, *picture;
     enum recon_family family;
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */

@@ -35,7 +35,8 @@ static lr_status check_order(const struct recon *recon)
                             "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
                             recon->request.events, lr_events_format_name(list->info.format));
     }
-    if (list->info.counts.unknown_crystals > 0 || list->count != corrections->count) {
+    const bool is_part = recon->request.until_damage && list->count < corrections->count;
+    if (list->info.counts.unknown_crystals > 0 || (list->count != corrections->count && !is_part)) {
         return report_error(recon->setup.report, LR_BAD_INPUT,
                             "%s: has corrections of %lld events, and %s has %lld, of which the "
                             "scanner lacks the crystals of %lld: give the file that belongs to the "

@@ -36,6 +36,7 @@ lr_events_source recon_events_source(const struct recon *recon)
         .format = choose_format(request),
         .companion = request->header != NULL ? request->header : request->crystal_map,
         .scanner = recon->setup.scanner,
+        .until_damage = request->until_damage,
         .log = &recon->setup.report->log,
     };
 }

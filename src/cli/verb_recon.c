@@ -33,6 +33,9 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
     if (request->header != NULL && request->events == NULL) {
         args_complain(args, "--header belongs to --events");
     }
+    if (request->until_damage && request->events == NULL) {
+        args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
+    }
     if (request->header != NULL && request->crystal_map != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
                             "one of them");
@@ -120,6 +123,7 @@ static struct recon_request read_request(struct cli_args *args)
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
         .header = args_text(args, "--header"),
+        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
         .corrections = args_text(args, "--corrections"),
@@ -431,6 +435,7 @@ static const struct cli_option input_options[] = {
      "is the scanner, too",
      false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
     FORECAST_DRY_RUN,

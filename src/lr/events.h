@@ -112,9 +112,11 @@ typedef struct lr_events_source {
                                   .lut of its scanner. NULL = the one beside the events, as
                                   docs/formats/events.md says; PETSIRD and GE need none */
     const lr_scanner
-        *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
+        *scanner;      /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
                                   crystals keep the numbers of the file */
+    bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
+                          warning says where, and the events before it are what there is */
     const lr_log *log;
 } lr_events_source;
 
