@@ -449,7 +449,8 @@ static void bad_headers_are_refused(void **state)
     expect(fixture, GOOD "Maximum number of lines per event: 4\n", "events of up to 4 lines");
     expect(fixture, GOOD "Emission point flag: 1\n", "points of interaction");
     expect(fixture, GOOD "TOF information flag: 2\n", "'tof information flag' is 2");
-    expect(fixture, GOOD "TOF information flag: 1\n", "it ends at byte 24, within event 1 of the 2");
+    expect(fixture, GOOD "TOF information flag: 1\n",
+           "it ends at byte 24, within event 1 of the 2");
     expect(fixture, GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'");
     expect(fixture,
            "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
