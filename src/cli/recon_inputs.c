@@ -36,6 +36,7 @@ lr_events_source recon_events_source(const struct recon *recon)
         .format = choose_format(request),
         .companion = request->header != NULL ? request->header : request->crystal_map,
         .scanner = recon->setup.scanner,
+        .until_damage = request->until_damage,
         .log = &recon->setup.report->log,
     };
 }
@@ -181,5 +182,6 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);
     lr_event_list_destroy(inputs->list);
+    lr_event_corrections_destroy(inputs->corrections);
     *inputs = (struct recon_inputs){0};
 }

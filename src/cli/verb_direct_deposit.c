@@ -110,8 +110,9 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     static const int64_t threads[2] = {1, INT_MAX};
     const char *activity = args_text(args, "--activity");
-    source->events =
-        (lr_events_source){.path = args_text(args, "--events"), .log = &args->report->log};
+    source->events = (lr_events_source){.path = args_text(args, "--events"),
+                                        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
+                                        .log = &args->report->log};
     source->photons = (lr_photon_params){
         .count = args_int(args, "--count", 100000, counts),
         .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
@@ -250,6 +251,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
     {"--crystal-map", "FILE", "CASToR: the .lut of its scanner; default: beside the events", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
     {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
     {"--rule", "NAME", "nearest or trilinear; default nearest", false},
     {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor", false},

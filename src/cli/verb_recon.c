@@ -33,6 +33,9 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
     if (request->header != NULL && request->events == NULL) {
         args_complain(args, "--header belongs to --events");
     }
+    if (request->until_damage && request->events == NULL) {
+        args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
+    }
     if (request->header != NULL && request->crystal_map != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
                             "one of them");
@@ -120,8 +123,10 @@ static struct recon_request read_request(struct cli_args *args)
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
         .header = args_text(args, "--header"),
+        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
+        .corrections = args_text(args, "--corrections"),
         .initial = args_text(args, "--initial"),
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
@@ -185,8 +190,8 @@ static lr_status iterate(struct recon *recon)
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };
-    if (recon->inputs.randoms != NULL && recon->request.family == RECON_LISTMODE) {
-        params.additive_sum = recon->inputs.randoms->delayeds;
+    if (recon->request.family == RECON_LISTMODE) {
+        params.additive_sum = recon->inputs.additive_sum;
     } else if (recon->inputs.randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
@@ -430,6 +435,7 @@ static const struct cli_option input_options[] = {
      "is the scanner, too",
      false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
     FORECAST_DRY_RUN,

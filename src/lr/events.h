@@ -112,9 +112,11 @@ typedef struct lr_events_source {
                                   .lut of its scanner. NULL = the one beside the events, as
                                   docs/formats/events.md says; PETSIRD and GE need none */
     const lr_scanner
-        *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
+        *scanner;      /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
                                   crystals keep the numbers of the file */
+    bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
+                          warning says where, and the events before it are what there is */
     const lr_log *log;
 } lr_events_source;
 
@@ -135,6 +137,21 @@ typedef struct lr_event_list {
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
+
+/* What is known of the events of a list beside the list. */
+typedef struct lr_event_corrections {
+    int64_t count;   /* events, in the order of the list's file */
+    float *factors;  /* owned [count] efficiency times attenuation of the event's LOR */
+    float *additive; /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
+    lr_lor_data
+        *lors; /* owned, dense: efficiency times attenuation of every LOR; 0 = not measured */
+} lr_event_corrections;
+
+/* The corrections.h5 that belongs to GE's public list mode, on the scanner of the LORs: see
+ * docs/formats/events.md. 4 bytes of memory a LOR, and 8 an event. errors: NULL, logged. */
+LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors,
+                                                       const lr_log *log);
+LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* NULL is allowed */
 
 /* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
 typedef struct lr_prompts_delayeds {

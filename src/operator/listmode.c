@@ -13,6 +13,7 @@
 #include "plugin/plugin.h"
 #include "vector/place.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -197,6 +198,22 @@ static lr_status find_factors(const lr_listmode_params *params, struct lr_listmo
     return status;
 }
 
+static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
+{
+    family->event_factors =
+        lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+        const float factor = params->event_factors[k];
+        if (!(factor >= 0.0f && factor <= FLT_MAX)) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "the factor of event %lld is %g: it must be finite and not negative",
+                            (long long)k, (double)factor);
+        }
+        family->event_factors[k] = factor;
+    }
+    return family->event_factors != NULL ? LR_OK : LR_FAILED;
+}
+
 /* As the operator asks for factors: of events, by their numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
@@ -260,6 +277,20 @@ static lr_status weigh_densities(struct lr_listmode_family *family,
     return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
+static lr_status take_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
+{
+    const bool has_source = params->factors != NULL && params->factors->get != NULL;
+    if (has_source) {
+        family->factors = *params->factors;
+    }
+    if (params->event_factors != NULL) {
+        LR_TRY(copy_factors(params, family));
+    } else if (has_source) {
+        LR_TRY(find_factors(params, family));
+    }
+    return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
+}
+
 static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
@@ -269,17 +300,10 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_init(&family->events, params));
-    if (params->factors != NULL && params->factors->get != NULL) {
-        family->factors = *params->factors;
-        LR_TRY(find_factors(params, family));
-        op->factors = (lr_lor_source){get_factors, family->event_factors};
-    }
-    if (params->blobs != NULL) {
-        LR_TRY(weigh_densities(family, params));
-        op->factors = family->event_factors != NULL
-                          ? (lr_lor_source){get_factors, family->event_factors}
-                          : op->factors;
-    }
+    LR_TRY(take_factors(family, params));
+    op->factors = family->event_factors != NULL
+                      ? (lr_lor_source){get_factors, family->event_factors}
+                      : op->factors;
     family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
