@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/output_place.h"
+#include "io/matrix/writer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -442,42 +443,24 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- heads and keys --- */
 
-/* Length of the part of a key that begins here, and of what stands before its digest. */
-static int part_length(const char *part, bool without_digest)
-{
-    const int length = (int)strcspn(part, ";");
-    const char *digest = strstr(part, LR_MATRIX_KEY_CONTENTS);
-    const int named =
-        without_digest && digest != NULL && digest - part < length ? (int)(digest - part) : length;
-    return named < 300 ? named : 300;
-}
-
 /* Names the first part that differs. */
 static lr_status refuse_key(const struct lr_matrix_store *store, const char *found)
 {
-    const char *ours = store->params.key;
+    const char *const keys[2] = {found, store->params.key};
     const lr_log *log = store->params.log;
-    size_t k = 0;
-    while (ours[k] != '\0' && ours[k] == found[k]) {
-        k++;
-    }
-    while (k > 0 && ours[k - 1] != ';') {
-        k--;
-    }
-    ours += k + strspn(ours + k, " ");
-    found += k + strspn(found + k, " ");
-    const int length[2] = {part_length(found, true), part_length(ours, true)};
-    if (length[0] == length[1] && strncmp(ours, found, (size_t)length[0]) == 0) {
+    struct lr_matrix_key_difference differs;
+    lr_matrix_key_compare(keys, &differs);
+    if (differs.contents) {
         return lr_error(log, LR_USAGE,
                         "cannot go on with %s: it was begun with other contents of: %.*s: give the "
                         "same files and options, or begin anew without resuming",
-                        store->part_path, length[0], found);
+                        store->part_path, differs.length[0], differs.part[0]);
     }
     return lr_error(log, LR_USAGE,
                     "cannot go on with %s: it was begun with %.*s, and now it is %.*s: give the "
                     "same options, or begin anew without resuming",
-                    store->part_path, part_length(found, true), found, part_length(ours, true),
-                    ours);
+                    store->part_path, differs.length[0], differs.part[0], differs.length[1],
+                    differs.part[1]);
 }
 
 /* After a read that failed, or of something else than expected (errno 0). */

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a plain zip archive holds, less its heads. */
-#define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
-
 /* As much of an estimate of elements is surely there. */
 #define SURE_SHARE 0.8
 
@@ -22,6 +19,7 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
+    char *share;                     /* as lr_matrix_share_text makes it, or NULL */
     void *stream;                    /* what is written as it comes; or NULL and a store */
     const struct lr_matrix_fns *fns; /* of the stream */
     struct lr_matrix_store store;
@@ -103,6 +101,12 @@ static lr_status check_params(const lr_matrix_writer_params *params)
                         "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
                         params->path ? params->path : "a matrix");
     }
+    if (params->share != NULL && params->format != LR_MATRIX_HDF5 &&
+        params->format != LR_MATRIX_NPZ) {
+        return lr_error(log, LR_USAGE,
+                        "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
+                        params->path ? params->path : "a matrix");
+    }
     if (params->grid != NULL) {
         return check_grid_rows(params);
     }
@@ -120,8 +124,6 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
     if (params->grid != NULL) {
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
-        writer->num_rows =
-            params->voxels != NULL ? params->num_voxels : params->end - params->begin;
     } else {
         writer->points_mm =
             lr_alloc(params->num_points, sizeof(*writer->points_mm), "points", params->log);
@@ -133,11 +135,14 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.points_mm = (const double(*)[3])writer->points_mm;
         writer->params.begin = 0;
         writer->params.end = params->num_points;
-        writer->num_rows = params->num_points;
     }
+    writer->num_rows = lr_matrix_num_rows(params);
     if (params->by_lor) {
-        writer->num_rows = lr_selection_count(params->lors, params->part);
         writer->num_columns = lr_grid_num_voxels(params->grid);
+    }
+    if (params->share != NULL) {
+        writer->share = lr_matrix_share_text(params);
+        LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
     return LR_OK;
@@ -148,22 +153,26 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
 static void release(lr_matrix_writer *writer)
 {
     free(writer->points_mm);
+    free(writer->share);
     free(writer->kept);
     free(writer->kept_values);
     free(writer);
 }
 
-static lr_status check_npz(const lr_matrix_writer *writer, int64_t elements)
+static struct lr_matrix_content content_of(lr_matrix_writer *writer)
 {
-    const int64_t width = writer->num_columns > writer->index_limit ? 8 : 4;
-    if (writer->params.format != LR_MATRIX_NPZ ||
-        elements * (width + 4) + (writer->num_rows + 1) * width <= MOST_NPZ_BYTES) {
-        return LR_OK;
-    }
-    return lr_error(writer->params.log, LR_USAGE,
-                    "%s: %lld rows and %lld elements are more than the 4 GiB that a plain zip "
-                    "archive holds: write HDF5 (.h5) instead",
-                    writer->params.path, (long long)writer->num_rows, (long long)elements);
+    return (struct lr_matrix_content){.params = &writer->params,
+                                      .store = &writer->store,
+                                      .num_rows = writer->num_rows,
+                                      .num_columns = writer->num_columns,
+                                      .index_limit = writer->index_limit,
+                                      .share = writer->share};
+}
+
+static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
+{
+    const struct lr_matrix_content content = content_of(writer);
+    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&content, elements) : LR_OK;
 }
 
 static lr_status open_store(lr_matrix_writer *writer)
@@ -356,7 +365,7 @@ lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
 
 /* --- ends --- */
 
-static lr_status write_format(const struct lr_matrix_content *content)
+lr_status lr_matrix_format_write(const struct lr_matrix_content *content)
 {
     switch (content->params->format) {
     case LR_MATRIX_NPZ:
@@ -370,11 +379,7 @@ static lr_status write_format(const struct lr_matrix_content *content)
 
 static lr_status finish_store(lr_matrix_writer *writer)
 {
-    const struct lr_matrix_content content = {.params = &writer->params,
-                                              .store = &writer->store,
-                                              .num_rows = writer->num_rows,
-                                              .num_columns = writer->num_columns,
-                                              .index_limit = writer->index_limit};
+    const struct lr_matrix_content content = content_of(writer);
     lr_status status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         status = lr_matrix_store_pass(&writer->store, writer->num_rows);
@@ -383,7 +388,7 @@ static lr_status finish_store(lr_matrix_writer *writer)
         status = lr_matrix_store_checkpoint(&writer->store);
     }
     if (status == LR_OK) {
-        status = write_format(&content);
+        status = lr_matrix_format_write(&content);
     }
     if (status == LR_OK) {
         lr_matrix_store_remove(&writer->store);
