@@ -86,7 +86,7 @@ typedef struct lr_listmode_params {
                                   lr_blobs_grids has them, and values are integrals of blobs in mm;
                                   kernel and tube are not read. With time of flight the Gaussian's
                                   density where the line crosses the middle of a blob's slice. NULL =
-                                  voxels of the grid. Copied */
+                                  voxels of the grid. Every backend has them. Copied */
     const lr_lor_source
         *factors; /* multiplies the row of each event, and counts in the sensitivity:
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the

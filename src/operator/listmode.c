@@ -60,20 +60,8 @@ static bool has_kernel(const struct choice *choice, const struct lr_listmode_mod
            (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
 }
 
-static bool serves(const struct choice *choice, const struct lr_listmode_family *family)
+static lr_status refuse(const struct choice *choice, const lr_log *log)
 {
-    const bool has_blobs = family->info.blobs.radius_mm > 0;
-    return has_kernel(choice, &family->model) && !(has_blobs && choice->place != LR_PLACE_HOST);
-}
-
-static lr_status refuse(const struct choice *choice, const struct lr_listmode_family *family,
-                        const lr_log *log)
-{
-    if (has_kernel(choice, &family->model)) {
-        return lr_error(log, LR_USAGE,
-                        "the backend %s has no blobs: take native or cpu, or an image of voxels",
-                        choice->name);
-    }
     if (choice->exact == EXACT_OF_NONE) {
         return lr_error(log, LR_USAGE,
                         "the backend %s has no exact kernel of list mode: take native or cpu, or "
@@ -345,6 +333,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                              const struct lr_listmode_backend_params *backend_params)
 {
     const lr_log *log = backend_params->log;
+    const struct lr_listmode_model *model = &op->listmode->model;
     struct lr_listmode_trial *trial = &op->listmode->trial;
     *trial = (struct lr_listmode_trial){.log = {hush, trial}, .to = log};
     for (int k = 0; k < NUM_CHOICES; k++) {
@@ -352,11 +341,11 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &trial->log : log;
         if (!is_chosen(&choices[k], params) ||
-            (is_auto(params) && !serves(&choices[k], op->listmode))) {
+            (is_auto(params) && !has_kernel(&choices[k], model))) {
             continue;
         }
-        if (!serves(&choices[k], op->listmode)) {
-            return refuse(&choices[k], op->listmode, log);
+        if (!has_kernel(&choices[k], model)) {
+            return refuse(&choices[k], log);
         }
         const lr_status status = create(op, &choices[k], &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
