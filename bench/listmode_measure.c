@@ -83,10 +83,9 @@ static lr_status back_project(struct running *running)
 /* As lr_recon has them, with the sensitivity of these events alone. */
 static lr_status iterate(struct running *running)
 {
-    lr_poisson_fit fit;
     CLI_TRY(project(running));
     CLI_TRY(lr_vector_divide_counts(
-        &(lr_poisson_ratio){.measured = &running->ones, .values = &running->values}, &fit));
+        &(lr_poisson_ratio){.measured = &running->ones, .values = &running->values}, NULL));
     CLI_TRY(lr_operator_back(running->op, NULL, &running->values, &running->correction));
     return lr_vector_update_em(&(lr_em_update){.x = &running->image,
                                                .correction = &running->correction,

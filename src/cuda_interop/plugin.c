@@ -11,4 +11,5 @@ const struct lr_cuda_plugin lr_cuda_plugin = {
     .places = &lr_place_cuda_fns,
     .direct = lr_direct_cuda_create,
     .listmode = lr_listmode_cuda_create,
+    .arrange = lr_listmode_cuda_arrange,
 };

@@ -13,6 +13,14 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
     return lr_error(params->log, LR_NO_DEVICE, "no CUDA: this program was built without it");
 }
 
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
+                                   const struct lr_listmode_backend_params *params)
+{
+    (void)events;
+    (void)params;
+    return LR_OK;
+}
+
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
                                   struct lr_backend *backend)
 {

@@ -429,11 +429,20 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
     return LR_OK;
 }
 
+static lr_status divide_alone(const lr_place *place, const lr_cuda_vector_pass *pass)
+{
+    LR_TRY(enter(place));
+    return leave(place, run(place, lr_cuda_launch_vector_divide, pass));
+}
+
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
     const lr_vector *const in[] = {ratio->measured, ratio->additive};
     const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    if (fit == NULL) {
+        return divide_alone(ratio->values->place, &pass);
+    }
     LR_TRY(add_groups(ratio->values->place, lr_cuda_launch_vector_divide, &pass, found));
     *fit = lr_vector_name_fit(found);
     return LR_OK;

@@ -57,4 +57,9 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
                                   struct lr_backend *backend);
 
+/* Arranges events that are copied, on the device of that place, where its memory holds them; else they are
+ * left as they are. Of params place, device, memory and log are read. errors: LR_FAILED. */
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
+                                   const struct lr_listmode_backend_params *params);
+
 #endif

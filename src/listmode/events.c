@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "listmode/events.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "listmode/line.h"
@@ -239,6 +240,7 @@ static void count_groups(struct lr_listmode_events *events, const lr_event *rang
 {
     int64_t *groups = events->groups[r];
     const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
+    memset(groups, 0, sizeof(events->groups[r]));
     for (int64_t k = 0; k < count; k++) {
         groups[group_of(events, &range[k]) + 1]++;
     }
@@ -248,9 +250,9 @@ static void count_groups(struct lr_listmode_events *events, const lr_event *rang
     }
 }
 
-/* Puts the tickets of a range in order. tickets, spare: [events of the range]. */
-static void order_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                        struct ticket *tickets[2])
+/* Tickets of a range, group by group. tickets: [events of the range]. */
+static void partition_range(struct lr_listmode_events *events, const lr_event *range, int r,
+                            struct ticket *tickets)
 {
     const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
     int64_t next[LR_LISTMODE_GROUPS];
@@ -261,8 +263,13 @@ static void order_range(struct lr_listmode_events *events, const lr_event *range
         const float centre = lr_listmode_group_has_tof(group)
                                  ? centre_of(events, &range[k], lr_listmode_group_axis(group))
                                  : 0.0f;
-        tickets[0][next[group]++ - first] = (struct ticket){(int32_t)k, ascending(centre)};
+        tickets[next[group]++ - first] = (struct ticket){(int32_t)k, ascending(centre)};
     }
+}
+
+static void sort_range(const struct lr_listmode_events *events, int r, struct ticket *tickets[2])
+{
+    const int64_t first = events->offsets[r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const int64_t begin = events->groups[r][g] - first, end = events->groups[r][g + 1] - first;
         if (lr_listmode_group_has_tof(g)) {
@@ -294,8 +301,32 @@ static int64_t longest_range(const struct lr_listmode_events *events)
     return longest;
 }
 
-static lr_status arrange(struct lr_listmode_events *events, const lr_listmode_params *params)
+/* Adds to *seconds what went by since *start, from when on the next time counts. */
+static void add_seconds(double *start, double *seconds)
 {
+    const double now = lr_clock_seconds();
+    *seconds += now - *start;
+    *start = now;
+}
+
+static void arrange_range(struct lr_listmode_events *events, const lr_event *range, int r,
+                          struct ticket *tickets[2])
+{
+    double start = lr_clock_seconds();
+    partition_range(events, range, r, tickets[0]);
+    add_seconds(&start, &events->partition_seconds);
+    sort_range(events, r, tickets);
+    add_seconds(&start, &events->sort_seconds);
+    copy_range(events, range, r, tickets[0]);
+}
+
+lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
+                                     const lr_listmode_params *params)
+{
+    if (events->is_arranged) {
+        return LR_OK;
+    }
+
     const int64_t longest = longest_range(events);
     struct ticket *tickets[2];
     for (int k = 0; k < 2; k++) {
@@ -303,12 +334,11 @@ static lr_status arrange(struct lr_listmode_events *events, const lr_listmode_pa
     }
     const lr_status status = tickets[0] != NULL && tickets[1] != NULL ? LR_OK : LR_FAILED;
     for (int r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
-        const lr_event *range = params->events + events->offsets[r];
-        order_range(events, range, r, tickets);
-        copy_range(events, range, r, tickets[0]);
+        arrange_range(events, params->events + events->offsets[r], r, tickets);
     }
     free(tickets[0]);
     free(tickets[1]);
+    events->is_arranged = status == LR_OK;
     return status;
 }
 
@@ -325,7 +355,20 @@ static lr_status init_arrays(struct lr_listmode_events *events, const lr_listmod
                : LR_FAILED;
 }
 
-lr_status lr_listmode_events_init(struct lr_listmode_events *events,
+/* In the caller's order. */
+static void copy_all(struct lr_listmode_events *events, const lr_listmode_params *params)
+{
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        for (int64_t k = events->offsets[r]; k < events->offsets[r + 1]; k++) {
+            events->crystals[0][k] = params->events[k].crystals[0];
+            events->crystals[1][k] = params->events[k].crystals[1];
+            events->tof_mm[k] = params->events[k].tof_mm;
+            events->number[k] = (int32_t)(k - events->offsets[r]);
+        }
+    }
+}
+
+lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
                                   const lr_listmode_params *params)
 {
     *events = (struct lr_listmode_events){0};
@@ -340,7 +383,15 @@ lr_status lr_listmode_events_init(struct lr_listmode_events *events,
         LR_TRY(check_event(events, params, k));
     }
     LR_TRY(init_arrays(events, params));
-    return arrange(events, params);
+    copy_all(events, params);
+    return LR_OK;
+}
+
+lr_status lr_listmode_events_init(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params)
+{
+    LR_TRY(lr_listmode_events_copy(events, params));
+    return lr_listmode_events_arrange(events, params);
 }
 
 void lr_listmode_events_finish(struct lr_listmode_events *events)

@@ -36,6 +36,8 @@ struct lr_listmode_events {
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double longest_sigma_mm;
+    bool is_arranged; /* else the arrays are in the caller's order, and groups are not known */
+    double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };
 
 /* Copies, checks and arranges what params name. Finish it in any case.
@@ -45,6 +47,13 @@ struct lr_listmode_events {
 lr_status lr_listmode_events_init(struct lr_listmode_events *events,
                                   const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
+
+/* The same in two steps: the first one copies and checks, the second arranges what is not arranged yet; a
+ * device may do so in between. */
+lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params);
+lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
+                                     const lr_listmode_params *params);
 
 /* Standard deviation of an event's time of flight in mm; 0 = it has none. */
 static inline double lr_listmode_sigma(const struct lr_listmode_events *events,

@@ -130,6 +130,8 @@ typedef struct lr_listmode_info {
     lr_blobs blobs;        /* likewise; radius_mm 0 = voxels */
     int64_t count;         /* events */
     int num_ranges;
+    double partition_seconds, sort_seconds; /* that it took to arrange the events, by the clock of the
+                                               device where that did so */
     int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */
     double sensitivity_error;  /* standard error of a voxel of a sampled one, as a part of the mean
                                   over the voxels; 0 = all LORs */

@@ -291,7 +291,8 @@ static inline void lr_poisson_fit_add(lr_poisson_fit *sum, const lr_poisson_fit 
 }
 
 /* values: in, what is projected; out, y / e where y > 0 and e > 0, else 0; a ratio larger than what
- * a back-projection in float can sum is cut there. All are of one place, in float32. */
+ * a back-projection in float can sum is cut there. All are of one place, in float32. fit NULL: nobody
+ * wants to know, and nobody waits for the device. */
 typedef struct lr_poisson_ratio {
     const lr_vector *measured; /* y >= 0 */
     const lr_vector *additive; /* b >= 0; NULL = 0 */

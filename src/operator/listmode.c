@@ -28,6 +28,23 @@ static lr_status create_cuda(const struct lr_listmode_backend_params *params,
     return cuda != NULL ? cuda->listmode(params, backend) : LR_NO_DEVICE;
 }
 
+static lr_status arrange_by_cuda(struct lr_listmode_events *events,
+                                 const struct lr_listmode_backend_params *params)
+{
+    const struct lr_cuda_plugin *cuda = lr_plugin_cuda(params->log);
+    return cuda != NULL ? cuda->arrange(events, params) : LR_NO_DEVICE;
+}
+
+lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
+                              struct lr_listmode_events *events, const lr_listmode_params *params,
+                              const struct lr_listmode_backend_params *backend_params)
+{
+    if (family->arrange != NULL && !events->is_arranged) {
+        LR_TRY(family->arrange(events, backend_params));
+    }
+    return lr_listmode_events_arrange(events, params);
+}
+
 static lr_status create_compute(const struct lr_listmode_backend_params *params,
                                 struct lr_backend *backend)
 {
@@ -43,14 +60,15 @@ struct choice {
     lr_listmode_create_fn *create;
     lr_place_kind place; /* where it computes */
     enum exact exact;
+    lr_listmode_arrange_fn *arrange; /* NULL = the host */
 };
 
 /* "auto" is the first that serves and finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_OF_NONE},
-    {"compute", create_compute, LR_PLACE_GL, EXACT_OF_NONE},
-    {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES},
-    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL},
+    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_OF_NONE, arrange_by_cuda},
+    {"compute", create_compute, LR_PLACE_GL, EXACT_OF_NONE, NULL},
+    {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES, NULL},
+    {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL, NULL},
 };
 enum { NUM_CHOICES = sizeof(choices) / sizeof(choices[0]) };
 
@@ -287,7 +305,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->seed = params->seed;
     family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
-    LR_TRY(lr_listmode_events_init(&family->events, params));
+    LR_TRY(lr_listmode_events_copy(&family->events, params));
     LR_TRY(take_factors(family, params));
     op->factors = family->event_factors != NULL
                       ? (lr_lor_source){get_factors, family->event_factors}
@@ -310,7 +328,7 @@ static void hush(void *user, lr_log_level level, lr_status status, const char *s
 }
 
 static lr_status create(struct lr_operator *op, const struct choice *choice,
-                        struct lr_listmode_backend_params *params)
+                        const lr_listmode_params *asked, struct lr_listmode_backend_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
     if (choice->place != LR_PLACE_HOST) {
@@ -320,7 +338,9 @@ static lr_status create(struct lr_operator *op, const struct choice *choice,
         params->place = family->place;
     }
     family->create = choice->create;
-    const lr_status status = lr_listmode_open(family, params, &op->backend);
+    family->arrange = choice->arrange;
+    lr_status status = lr_listmode_arrange(family, &family->events, asked, params);
+    status = status == LR_OK ? lr_listmode_open(family, params, &op->backend) : status;
     if (status != LR_OK) { /* another choice may open its own */
         lr_place_close(family->place);
         family->place = NULL;
@@ -347,7 +367,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         if (!has_kernel(&choices[k], model)) {
             return refuse(&choices[k], log);
         }
-        const lr_status status = create(op, &choices[k], &own);
+        const lr_status status = create(op, &choices[k], params, &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {
             trial->is_made = status == LR_OK;
             return status;
@@ -395,6 +415,8 @@ static lr_status build(struct lr_operator *op, const lr_listmode_params *params)
     }
     LR_TRY(fill_family(op, params));
     LR_TRY(open_backend(op, params));
+    op->listmode->info.partition_seconds = op->listmode->events.partition_seconds;
+    op->listmode->info.sort_seconds = op->listmode->events.sort_seconds;
     const int *samples = op->listmode->model.samples;
     op->info = (lr_operator_info){.backend = op->backend.fns->name,
                                   .device = op->backend.device,

@@ -18,18 +18,22 @@ struct lr_listmode_trial {
     bool is_made;
 };
 
+typedef lr_status lr_listmode_arrange_fn(struct lr_listmode_events *events,
+                                         const struct lr_listmode_backend_params *params);
+
 struct lr_listmode_family {
     struct lr_listmode_trial trial;
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */
     struct lr_listmode_events events;
-    lr_listmode_create_fn *create; /* of the backend, for the lines of the sensitivity */
-    lr_place *place;               /* owned, of the backend; NULL = it computes on the host */
-    const lr_lors *lors;           /* the caller's */
-    lr_lor_source factors;         /* of LORs; get == NULL: 1 */
-    float *event_factors;          /* owned [count] the same of the events; NULL = 1 */
-    int64_t wanted_lines;          /* of the sensitivity, at most */
+    lr_listmode_create_fn *create;   /* of the backend, for the lines of the sensitivity */
+    lr_listmode_arrange_fn *arrange; /* alike; NULL = the host arranges events */
+    lr_place *place;                 /* owned, of the backend; NULL = it computes on the host */
+    const lr_lors *lors;             /* the caller's */
+    lr_lor_source factors;           /* of LORs; get == NULL: 1 */
+    float *event_factors;            /* owned [count] the same of the events; NULL = 1 */
+    int64_t wanted_lines;            /* of the sensitivity, at most */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };
@@ -46,6 +50,11 @@ lr_status lr_listmode_blobs_models(const lr_listmode_params *params, lr_blobs *b
 lr_status lr_listmode_open(const struct lr_listmode_family *family,
                            const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
+
+/* Arranges events that are copied: on the backend's device where that can, else on the host. */
+lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
+                              struct lr_listmode_events *events, const lr_listmode_params *params,
+                              const struct lr_listmode_backend_params *backend_params);
 
 /* The sensitivity of all LORs times the events' share in the part; part NULL: of all events.
  * image: [num_voxels]. */

@@ -85,7 +85,8 @@ static lr_status find_factors(struct sum *sum, int64_t count)
     return LR_OK;
 }
 
-static lr_status project(struct sum *sum, const struct lr_listmode_events *lines)
+static lr_status project(struct sum *sum, const lr_listmode_params *asked,
+                         struct lr_listmode_events *lines)
 {
     const struct lr_listmode_backend_params params = {.model = &sum->family->model,
                                                       .events = lines,
@@ -99,6 +100,7 @@ static lr_status project(struct sum *sum, const struct lr_listmode_events *lines
     struct lr_backend backend = {0};
     lr_vector values = {0};
     const int64_t count = lines->layout.count;
+    LR_TRY(lr_listmode_arrange(sum->family, lines, asked, &params));
     LR_TRY(lr_listmode_open(sum->family, &params, &backend));
     lr_status status = lr_make_numbers(sum->op, "factors of lines", count, &values);
     for (int64_t k = 0; status == LR_OK && k < count; k++) {
@@ -120,8 +122,8 @@ static lr_status add_lines(struct sum *sum, int half, int64_t count)
                                        .log = sum->op->params.log};
     lr_status status = find_factors(sum, count);
     if (status == LR_OK) {
-        status = lr_listmode_events_init(&lines, &params);
-        status = status == LR_OK ? project(sum, &lines) : status;
+        status = lr_listmode_events_copy(&lines, &params);
+        status = status == LR_OK ? project(sum, &params, &lines) : status;
         lr_listmode_events_finish(&lines);
     }
     for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {

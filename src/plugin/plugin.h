@@ -17,6 +17,7 @@ struct lr_deposit_backend_params;
 struct lr_direct_backend;
 struct lr_direct_backend_params;
 struct lr_listmode_backend_params;
+struct lr_listmode_events;
 struct lr_place_fns;
 
 typedef lr_status lr_backend_create(const struct lr_backend_params *params,
@@ -27,8 +28,8 @@ typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_pa
                                              struct lr_backend *backend);
 typedef lr_status lr_deposit_backend_create(const struct lr_deposit_backend_params *params,
                                             struct lr_deposit_backend *backend);
-typedef lr_status lr_listmode_backend_create(const struct lr_listmode_backend_params *params,
-                                             struct lr_backend *backend);
+typedef lr_status lr_listmode_events_arranger(struct lr_listmode_events *events,
+                                              const struct lr_listmode_backend_params *params);
 
 /* The version, and what tells its builds apart: the first member of each table. A library takes no plugin
  * of another build. */
@@ -49,6 +50,7 @@ struct lr_cuda_plugin {
     const struct lr_place_fns *places;
     lr_direct_backend_create *direct;
     lr_listmode_backend_create *listmode;
+    lr_listmode_events_arranger *arrange;
 };
 
 struct view_params;

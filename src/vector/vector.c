@@ -321,7 +321,12 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
 
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
-    *fit = (lr_poisson_fit){0};
+    lr_poisson_fit own;
+    const bool waits = ratio->values->place == NULL || ratio->values->place->kind != LR_PLACE_CUDA;
+    fit = fit == NULL && waits ? &own : fit;
+    if (fit != NULL) {
+        *fit = (lr_poisson_fit){0};
+    }
     LR_TRY(check_alike(ratio->values, ratio->measured));
     LR_TRY(ratio->additive != NULL ? check_alike(ratio->values, ratio->additive) : LR_OK);
     if (ratio->values->precision != LR_FLOAT32) {

@@ -58,7 +58,9 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
+    lr_status (*divide_counts)(const lr_poisson_ratio *ratio,
+                               lr_poisson_fit *fit); /* fit NULL: at a
+                                                                     CUDA place alone */
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
 };

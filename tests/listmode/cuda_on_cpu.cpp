@@ -5,6 +5,8 @@
 // as LR_TEST_SHARED_BYTES says. A launch runs when it is made, after all that its stream was told.
 #include "../cuda_interop/stand_ins.h"
 
+#include "cuda_interop/listmode/arrange.cuh"
+#include "cuda_interop/listmode/order.cuh"
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/visit.cu"
 
@@ -197,6 +199,81 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
     return 0;
 }
 
+// --- sorting ---
+
+int lr_cuda_list_sort_room(int64_t most, int64_t *bytes)
+{
+    (void)most;
+    *bytes = 1;
+    return 0;
+}
+
+int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort)
+{
+    const uint32_t mask = sort->bits < 32 ? (1u << sort->bits) - 1 : ~0u;
+    std::vector<int> order((size_t)sort->count);
+    cudaStreamSynchronize(static_cast<cudaStream_t>(sort->stream));
+    for (int k = 0; k < sort->count; k++) {
+        order[(size_t)k] = k;
+    }
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+        return (sort->keys[0][a] & mask) < (sort->keys[0][b] & mask);
+    });
+    for (int k = 0; k < sort->count; k++) {
+        sort->keys[1][k] = sort->keys[0][order[(size_t)k]];
+        sort->numbers[1][k] = sort->numbers[0][order[(size_t)k]];
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(gather->stream));
+    for (int array = 0; array < gather->num_arrays; array++) {
+        for (int k = 0; k < gather->count; k++) {
+            gather->to[array][k] = gather->from[array][gather->numbers[k]];
+        }
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
+    for (int k = 0; k < ordering->count; k++) {
+        find_key(*ordering, k);
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
+{
+    for (int k = 0; k * LR_CUDA_LIST_PIECE < ordering->count; k++) {
+        bound_piece(*ordering, k);
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(arranging->stream));
+    for (int k = 0; k < arranging->count; k++) {
+        arranging->keys[k] = group_of_event(*arranging, k);
+        arranging->numbers[k] = k;
+        arranging->groups[arranging->keys[k]]++;
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(arranging->stream));
+    for (int k = arranging->begin; k < arranging->end; k++) {
+        arranging->keys[k] = centre_key(*arranging, arranging->order[k]);
+    }
+    return 0;
+}
+
 extern "C" {
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
@@ -204,12 +281,6 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
     const char *const bytes = getenv("LR_TEST_SHARED_BYTES");
     (void)device;
     *value = attribute == cudaDevAttrMultiProcessorCount ? 2 : bytes != nullptr ? atoi(bytes) : 0;
-    return cudaSuccess;
-}
-
-cudaError_t cudaEventSynchronize(cudaEvent_t event)
-{
-    (void)event;
     return cudaSuccess;
 }
 

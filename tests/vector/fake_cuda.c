@@ -80,7 +80,7 @@ int lr_cuda_try_vectors(void)
 
 /* --- memory, and all else that is given back --- */
 
-enum { MOST_HELD = 256, OF_HOST = -1 };
+enum { MOST_HELD = 256, OF_HOST = -1, PINNED = -2 };
 
 static struct held {
     void *memory; /* NULL = none */
@@ -124,7 +124,9 @@ static void let_go(void *memory, int device)
 void fake_forget(void)
 {
     for (int k = 0; k < MOST_HELD; k++) {
-        free(all_held[k].memory);
+        if (all_held[k].device != PINNED) {
+            free(all_held[k].memory);
+        }
         all_held[k] = (struct held){0};
     }
     fake_cuda.held = 0;
@@ -159,12 +161,37 @@ cudaError_t cudaFreeHost(void *memory)
     return cudaSuccess;
 }
 
+/* Arrays of the host are pinned one time each, and let go. */
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
+{
+    assert_non_null(memory);
+    assert_true(bytes > 0);
+    assert_int_equal(flags, cudaHostRegisterDefault);
+    TRY_CALL();
+    struct held *held = find_held(NULL);
+    assert_null(find_held(memory));
+    assert_non_null(held);
+    *held = (struct held){memory, PINNED};
+    fake_cuda.held++;
+    return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void *memory)
+{
+    struct held *held = find_held(memory);
+    assert_non_null(held);
+    assert_int_equal(held->device, PINNED);
+    *held = (struct held){0};
+    fake_cuda.held--;
+    return cudaSuccess;
+}
+
 cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, const void *memory)
 {
     TRY_CALL();
     const void *begin = (const void *)((uintptr_t)memory & ~(uintptr_t)255);
     const struct held *held = memory != NULL ? find_held(begin) : NULL;
-    const bool is_device = held != NULL && held->device != OF_HOST;
+    const bool is_device = held != NULL && held->device >= 0;
     *attributes = (struct cudaPointerAttributes){is_device ? cudaMemoryTypeDevice
                                                            : cudaMemoryTypeUnregistered,
                                                  is_device ? held->device : -1};
@@ -342,6 +369,13 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
     return cudaSuccess;
 }
 
+cudaError_t cudaEventSynchronize(cudaEvent_t event)
+{
+    TRY_CALL();
+    run_until(event->stream, event->done);
+    return cudaSuccess;
+}
+
 /* --- buffers of OpenGL that are lent: copies, which go back when they are given back --- */
 
 static char *lent, *arriving; /* one at a time; NULL = none */
@@ -420,6 +454,7 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
 /* Of vectors, and of list mode where a test brings it: what else the plugin has would bring the device in. */
 const struct lr_cuda_plugin lr_cuda_plugin = {.places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE
-                                              .listmode = lr_listmode_cuda_create
+                                              .listmode = lr_listmode_cuda_create,
+                                              .arrange = lr_listmode_cuda_arrange
 #endif
 };

@@ -6,7 +6,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
-#include "cuda_interop/listmode/tables.h"
+#include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/stream.h"
 #include "cuda_interop/listmode/visit.h"
 #include "listmode/places.h"
 #include "model/lors/selection.h"
@@ -19,6 +20,16 @@
 /* Of a block's shared memory, what sums over the block take. It is alone on its multiprocessor: two with half
  * a slab each are 8 % slower on an H200, four 34 %. */
 enum { RESERVED_SHARED = 1024 };
+
+/* Events of a batch that is streamed, at least and at most: 128 MiB are long enough on their way. Sums of a
+ * launch take an eighth of the memory where that is less than usual. */
+enum {
+    EVENT_BYTES = 16,
+    LEAST_BATCH = LR_CUDA_LIST_PIECE,
+    MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
+    SHARE_OF_SUMS = 8,
+    MOST_SUMS = 1 << 26
+};
 
 /* Memory that grows. */
 struct room {
@@ -33,6 +44,9 @@ struct listmode_cuda {
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
     struct lr_cuda_list_tables tables;
+    struct lr_cuda_list_order order;
+    struct lr_cuda_list_stream streaming;
+    bool are_streamed;
     lr_cuda_list_pass pass; /* what all have */
     cudaEvent_t clock[2];
     bool is_timed;
@@ -172,15 +186,33 @@ static lr_status copy_map(struct project *project, const struct lr_listmode_plac
     return LR_OK;
 }
 
+/* The events of a batch, from its first one on. */
+static lr_status find_events(struct project *project, const struct lr_cuda_list_batch *batch)
+{
+    struct listmode_cuda *cuda = project->cuda;
+    lr_cuda_list_events *events = &project->pass.events;
+    if (cuda->are_streamed) {
+        return lr_cuda_list_stream_enter(&cuda->streaming, batch, events);
+    }
+    *events = cuda->tables.events;
+    events->crystals[0] += batch->begin;
+    events->crystals[1] += batch->begin;
+    events->tof_mm += batch->begin;
+    events->number += batch->begin;
+    return LR_OK;
+}
+
 static lr_status take_batch(struct project *project, const struct lr_cuda_list_batch *batch)
 {
     struct listmode_cuda *cuda = project->cuda;
+    LR_TRY(find_events(project, batch));
     project->pass.chunks = cuda->tables.chunks + batch->chunk;
     project->pass.jobs = cuda->tables.jobs + batch->job;
     project->pass.num_chunks = batch->num_chunks;
     project->pass.num_jobs = batch->num_jobs;
     project->pass.longest_chunk = batch->longest_chunk;
-    return project->launch(cuda, &project->pass);
+    LR_TRY(project->launch(cuda, &project->pass));
+    return cuda->are_streamed ? lr_cuda_list_stream_leave(&cuda->streaming) : LR_OK;
 }
 
 static lr_status take_range(struct project *project, const struct lr_listmode_places *places,
@@ -384,6 +416,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static void release(struct listmode_cuda *cuda)
 {
     (void)cudaStreamSynchronize(cuda->stream);
+    lr_cuda_list_stream_finish(&cuda->streaming);
     lr_cuda_list_free(&cuda->memory);
     free_room(&cuda->image);
     free_room(&cuda->values);
@@ -403,6 +436,7 @@ static void destroy(void *self)
         (void)leave(cuda, LR_OK);
     }
     lr_cuda_list_plan_finish(&cuda->plan);
+    lr_cuda_list_order_finish(&cuda->order);
     free(cuda);
 }
 
@@ -421,15 +455,43 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     return LR_OK;
 }
 
-static lr_status make_plan(struct listmode_cuda *cuda)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    const struct lr_listmode_backend_params *params = &cuda->params;
-    struct lr_cuda_list_plan_params plan = {
-        .model = params->model, .events = params->events, .log = params->log};
-    LR_TRY(look_at_device(cuda, &plan));
-    LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
-    cuda->pass.shared_room = plan.shared_room;
-    return LR_OK;
+    return a < b ? a : b;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Whether events are streamed, how many at a time, and how many sums launches may have. */
+static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
+{
+    const int64_t count = cuda->params.events->layout.count, size = (int64_t)sizeof(float);
+    const int64_t budget = lr_cuda_list_budget(&cuda->params) - cuda->plan.num_numbers * size;
+    plan->most_partial = smaller(larger(budget / SHARE_OF_SUMS / size, 1), MOST_SUMS);
+    const int64_t left = budget - plan->most_partial * size;
+    cuda->are_streamed = count * EVENT_BYTES > left;
+    if (cuda->are_streamed) {
+        const int64_t each = left / LR_CUDA_LIST_SLOTS / EVENT_BYTES;
+        const int64_t whole = larger(each, LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
+        plan->most_events = smaller(whole, MOST_BATCH);
+    }
+}
+
+/* Where there is memory for a while. */
+static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
+{
+    const struct lr_listmode_events *events = cuda->params.events;
+    const int64_t bytes = events->layout.count * EVENT_BYTES + lr_cuda_list_order_bytes(events);
+    if (cuda->are_streamed || bytes > lr_cuda_list_budget(&cuda->params)) {
+        return LR_OK;
+    }
+    plan->order = &cuda->order;
+    return lr_cuda_list_order_init(
+        &cuda->order, &(struct lr_cuda_list_order_params){
+                          .backend = &cuda->params, .pass = &cuda->pass, .stream = cuda->stream});
 }
 
 static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)
@@ -448,18 +510,44 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->events = cuda->tables.events;
     pass->is_line = model->kernel == LR_LISTMODE_LINE;
     pass->as_paper = model->tube.as_paper;
-    pass->shared_bytes = cuda->plan.shared_bytes;
     pass->stream = cuda->stream;
     pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);
+    return pass->numbers != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_plan_params *plan)
+{
+    lr_cuda_list_pass *pass = &cuda->pass;
+    LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, plan));
+    LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
+    pass->shared_room = plan->shared_room;
+    pass->shared_bytes = cuda->plan.shared_bytes;
     pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
-    return pass->numbers != NULL && pass->partial != NULL ? LR_OK : LR_FAILED;
+    return pass->partial != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status open_streaming(struct listmode_cuda *cuda, int64_t most_events)
+{
+    const struct lr_cuda_list_stream_params params = {.events = cuda->params.events,
+                                                      .most_events = most_events,
+                                                      .work = cuda->stream,
+                                                      .log = cuda->params.log};
+    return cuda->are_streamed ? lr_cuda_list_stream_init(&cuda->streaming, &params) : LR_OK;
 }
 
 static lr_status open_here(struct listmode_cuda *cuda)
 {
-    LR_TRY(make_plan(cuda));
-    LR_TRY(lr_cuda_list_tables_init(&cuda->tables, &cuda->params, &cuda->plan, &cuda->memory));
+    const struct lr_listmode_backend_params *params = &cuda->params;
+    struct lr_cuda_list_plan_params plan = {
+        .model = params->model, .events = params->events, .log = params->log};
+    LR_TRY(look_at_device(cuda, &plan));
+    LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
+    share_memory(cuda, &plan);
+    LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
+    LR_TRY(order_events(cuda, &plan));
+    LR_TRY(deal_out(cuda, &plan));
+    LR_TRY(open_streaming(cuda, plan.most_events));
     for (int k = 0; k < 2; k++) {
         LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clock[k], cudaEventDefault),
                      "a clock"));

@@ -14,7 +14,8 @@ extern "C" {
 #endif
 
 enum {
-    LR_CUDA_LIST_THREADS = 768, /* of a block that projects, at most */
+    LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
+    LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
     LR_CUDA_LIST_AXES = 3
 };
 
@@ -61,7 +62,7 @@ typedef struct lr_cuda_list_hit {
     double kind;
 } lr_cuda_list_hit;
 
-/* As lr_listmode_events has them. */
+/* As lr_listmode_events has them, from a batch's first event on. */
 typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
     const float *tof_mm;
@@ -71,9 +72,9 @@ typedef struct lr_cuda_list_events {
     int32_t num_kinds;
 } lr_cuda_list_events;
 
-/* Arranged events of one group that blocks work on, each in some of the slices that they may meet. */
+/* Events of one group that blocks work on, each in some of the slices that they may meet. */
 typedef struct lr_cuda_list_chunk {
-    int64_t begin;
+    int64_t begin; /* from the batch's first event */
     int32_t count;
     int32_t axis;
     int32_t has_tof;
@@ -112,6 +113,61 @@ typedef struct lr_cuda_list_pass {
     bool values_are_one; /* back: instead */
     void *stream;        /* a cudaStream_t */
 } lr_cuda_list_pass;
+
+/* Sorting of numbers by keys, stable: from keys[0] and numbers[0] to the other ones. */
+typedef struct lr_cuda_list_sort {
+    uint32_t *keys[2];
+    int32_t *numbers[2];
+    int32_t count, bits; /* of the keys, from the lowest one on */
+    void *room;          /* of room_bytes, as lr_cuda_list_sort_room has them */
+    int64_t room_bytes;
+    void *stream;
+} lr_cuda_list_sort;
+
+int lr_cuda_list_sort_room(int64_t most, int64_t *bytes);
+int lr_cuda_launch_list_sort(const lr_cuda_list_sort *sort);
+
+/* Arrays of events, and of numbers by which they are taken: to[k] = from[numbers[k]]. */
+typedef struct lr_cuda_list_gather {
+    const int32_t *numbers;
+    const int32_t *from[4];
+    int32_t *to[4];
+    int32_t num_arrays, count;
+    void *stream;
+} lr_cuda_list_gather;
+
+int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
+
+/* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
+typedef struct lr_cuda_list_ordering {
+    lr_cuda_list_pass pass; /* its events are the group's */
+    int32_t axis, has_tof, count;
+    uint32_t *keys;       /* [count] first slice 2^16 + last slice */
+    int32_t *numbers;     /* [count] 0, 1, ... */
+    int32_t (*slices)[2]; /* [pieces] that the lines of a piece meet: first, and behind the last */
+} lr_cuda_list_ordering;
+
+/* keys and numbers; after sorting, slices from keys. */
+int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
+int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
+
+/* Partition and sort of a range's events, which are in the caller's order. */
+typedef struct lr_cuda_list_arranging {
+    lr_cuda_list_events events; /* number: not read */
+    bool has_kinds;             /* else all crystals are of kind 0 */
+    int32_t count;
+    uint32_t *keys;           /* [count] */
+    const int32_t *order;     /* [count] the events, partitioned */
+    int32_t *numbers;         /* [count] 0, 1, ... */
+    unsigned int *groups;     /* [6] events of each group */
+    int32_t begin, end, axis; /* of a group */
+    void *stream;
+} lr_cuda_list_arranging;
+
+/* keys are groups, which are counted, and numbers; of a group, which is partitioned, keys are centres along
+ * its axis. The same bits as on the host. */
+int lr_cuda_launch_list_groups(const lr_cuda_list_arranging *arranging);
+int lr_cuda_launch_list_centres(const lr_cuda_list_arranging *arranging);
 
 /* Between an image in the grid's order and the frames that have events. */
 typedef struct lr_cuda_list_framing {

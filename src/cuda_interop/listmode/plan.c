@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "cuda_interop/listmode/order.h"
 #include "listmode/tube.h"
 
 #include <limits.h>
@@ -19,7 +20,7 @@ enum {
 };
 
 /* Sums of a launch, at most: 256 MiB. */
-static const int64_t partial_room = INT64_C(1) << 26;
+static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
 
@@ -125,10 +126,11 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
     bound_elements(params, frame);
 }
 
-/* Planes are whole pieces of 16 bytes. */
+/* Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the image through one
+ * side then have voxels in all banks of shared memory. */
 static lr_status lay_out_frame(lr_cuda_list_frame *frame, int64_t begin, const lr_log *log)
 {
-    const int64_t pitch = (int64_t)frame->size[1] + frame->window[1] - 1;
+    const int64_t pitch = ((int64_t)frame->size[1] + frame->window[1] - 1) | 1;
     const int64_t plane = (pitch * (frame->size[0] + frame->window[0] - 1) + 3) / 4 * 4;
     const int64_t tail = pitch * (frame->window[0] - 1) + frame->window[1];
     if (plane * frame->slices + tail > INT_MAX) {
@@ -214,6 +216,24 @@ static double reach_of(const struct planning *planning, const lr_cuda_list_frame
     return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
 }
 
+/* The same, of events that the device has in an order of its own. */
+static void find_ordered_slices(const struct planning *planning, int64_t r, int group,
+                                const int64_t events[2], int32_t slices[2])
+{
+    const struct lr_cuda_list_order *order = planning->params->order;
+    const int64_t begin = planning->params->events->groups[r][group];
+    const int64_t piece = order->first[r * LR_LISTMODE_GROUPS + group];
+    slices[0] = INT32_MAX;
+    slices[1] = 0;
+    for (int64_t k = (events[0] - begin) / LR_CUDA_LIST_PIECE;
+         k * LR_CUDA_LIST_PIECE < events[1] - begin; k++) {
+        const int32_t *of_piece = order->slices[piece + k];
+        slices[0] = of_piece[0] < slices[0] ? of_piece[0] : slices[0];
+        slices[1] = of_piece[1] > slices[1] ? of_piece[1] : slices[1];
+    }
+    slices[0] = slices[0] < slices[1] ? slices[0] : slices[1];
+}
+
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
 static void find_slices(const struct planning *planning, int group, const int64_t events[2],
                         int32_t slices[2])
@@ -262,24 +282,36 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
     return sums;
 }
 
-/* Whole rounds of a block's threads. */
-static int64_t find_chunk_events(const struct planning *planning, int64_t r)
+static int64_t smaller(int64_t a, int64_t b)
 {
-    const int64_t jobs = (int64_t)JOBS_PER_PROCESSOR * planning->params->processors;
-    const int64_t events = count_sums(planning, r) / jobs + 1;
-    const int64_t rounds = (events + LR_CUDA_LIST_THREADS - 1) / LR_CUDA_LIST_THREADS;
-    return (rounds < LONGEST_CHUNK / LR_CUDA_LIST_THREADS ? rounds
-                                                          : LONGEST_CHUNK / LR_CUDA_LIST_THREADS) *
-           LR_CUDA_LIST_THREADS;
+    return a < b ? a : b;
 }
 
-static lr_status open_batch(struct planning *planning)
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Whole pieces, so many that a launch has work for all processors. */
+static int64_t find_chunk_events(const struct planning *planning, int64_t r)
+{
+    const int64_t *offsets = planning->params->events->offsets;
+    const int64_t jobs = (int64_t)JOBS_PER_PROCESSOR * planning->params->processors;
+    const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];
+    const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
+    const int64_t events = count_sums(planning, r) / launches / jobs + 1;
+    const int64_t longest = most > 0 ? smaller(most, LONGEST_CHUNK) : LONGEST_CHUNK;
+    const int64_t pieces = (events + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+    return smaller(pieces, longest / LR_CUDA_LIST_PIECE) * LR_CUDA_LIST_PIECE;
+}
+
+static lr_status open_batch(struct planning *planning, int64_t begin)
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items items = {sizeof(*plan->batches), "launches", planning->params->log};
     LR_TRY(lr_grow(&plan->batches, &plan->batch_room, plan->num_batches + 1, &items));
-    plan->batches[plan->num_batches++] =
-        (struct lr_cuda_list_batch){.chunk = plan->num_chunks, .job = plan->num_jobs};
+    plan->batches[plan->num_batches++] = (struct lr_cuda_list_batch){
+        .begin = begin, .chunk = plan->num_chunks, .job = plan->num_jobs};
     return LR_OK;
 }
 
@@ -301,11 +333,6 @@ static lr_status add_jobs(struct planning *planning, const int32_t slices[2], in
     return LR_OK;
 }
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* What a launch with these jobs needs. */
 static void take_needs(struct planning *planning, const lr_cuda_list_frame *frame,
                        const lr_cuda_list_chunk *chunk, int32_t slices)
@@ -322,7 +349,7 @@ static void take_needs(struct planning *planning, const lr_cuda_list_frame *fram
     plan->most_partial = larger(plan->most_partial, batch->num_partial);
 }
 
-static lr_status add_chunk(struct planning *planning, int group, const int64_t events[2])
+static lr_status add_chunk(struct planning *planning, int64_t r, int group, const int64_t events[2])
 {
     struct lr_cuda_list_plan *plan = planning->plan;
     const struct lr_items items = {sizeof(*plan->chunks), "blocks of events",
@@ -330,19 +357,34 @@ static lr_status add_chunk(struct planning *planning, int group, const int64_t e
     const int axis = lr_listmode_group_axis(group);
     const lr_cuda_list_frame *frame = &plan->frames[axis];
     int32_t slices[2];
-    find_slices(planning, group, events, slices);
+    if (planning->params->order != NULL) {
+        find_ordered_slices(planning, r, group, events, slices);
+    } else {
+        find_slices(planning, group, events, slices);
+    }
+    const struct lr_cuda_list_batch *batch = &plan->batches[plan->num_batches - 1];
     const int32_t slabs = slabs_for(planning, frame, slices[1] - slices[0]);
-    const lr_cuda_list_chunk chunk = {.begin = events[0],
+    const lr_cuda_list_chunk chunk = {.begin = events[0] - batch->begin,
                                       .count = (int32_t)(events[1] - events[0]),
                                       .axis = axis,
                                       .has_tof = lr_listmode_group_has_tof(group),
                                       .slabs = slabs,
-                                      .partial = plan->batches[plan->num_batches - 1].num_partial};
+                                      .partial = batch->num_partial};
     LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
     LR_TRY(add_jobs(planning, slices, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
     take_needs(planning, frame, &chunk, slices[1] - slices[0]);
     return LR_OK;
+}
+
+static bool is_full(const struct planning *planning, int64_t more)
+{
+    const struct lr_cuda_list_batch *batch =
+        &planning->plan->batches[planning->plan->num_batches - 1];
+    const int64_t asked = planning->params->most_partial;
+    const int64_t most_events = planning->params->most_events;
+    return batch->num_partial > (asked > 0 ? asked : usual_partial) ||
+           (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events);
 }
 
 static lr_status plan_group(struct planning *planning, int64_t r, int group)
@@ -351,11 +393,10 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
     for (int64_t first = ends[0]; first < ends[1]; first += planning->chunk_events) {
         const int64_t behind = first + planning->chunk_events;
         const int64_t events[2] = {first, behind < ends[1] ? behind : ends[1]};
-        const struct lr_cuda_list_plan *plan = planning->plan;
-        if (plan->batches[plan->num_batches - 1].num_partial > partial_room) {
-            LR_TRY(open_batch(planning));
+        if (is_full(planning, events[1] - events[0])) {
+            LR_TRY(open_batch(planning, events[0]));
         }
-        LR_TRY(add_chunk(planning, group, events));
+        LR_TRY(add_chunk(planning, r, group, events));
     }
     return LR_OK;
 }
@@ -389,7 +430,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
         return LR_OK;
     }
     planning->chunk_events = find_chunk_events(planning, r);
-    LR_TRY(open_batch(planning));
+    LR_TRY(open_batch(planning, groups[0]));
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
         LR_TRY(plan_group(planning, r, group));
     }
@@ -400,11 +441,17 @@ static lr_status plan_range(struct planning *planning, int64_t r)
 lr_status lr_cuda_list_plan_init(struct lr_cuda_list_plan *plan,
                                  const struct lr_cuda_list_plan_params *params)
 {
-    const int64_t num_ranges = params->events->layout.num_pairs;
-    struct planning planning = {plan, params, 0};
     *plan = (struct lr_cuda_list_plan){0};
     LR_TRY(init_frames(plan, params));
     init_tube(plan, params->model);
+    return LR_OK;
+}
+
+lr_status lr_cuda_list_plan_deal(struct lr_cuda_list_plan *plan,
+                                 const struct lr_cuda_list_plan_params *params)
+{
+    const int64_t num_ranges = params->events->layout.num_pairs;
+    struct planning planning = {plan, params, 0};
     plan->range_batches =
         lr_alloc(num_ranges + 1, sizeof(*plan->range_batches), "ranges of events", params->log);
     if (plan->range_batches == NULL) {

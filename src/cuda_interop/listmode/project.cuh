@@ -54,7 +54,8 @@ __host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const li
     const int64_t k = block.chunk.begin + event;
     line_reader<Tile> reader = {tile, 0.0f};
     if (pass.places.map == nullptr || place_of(pass, k) >= 0) {
-        const line_walk walk = find_walk(pass, block.frame, block.chunk, k, block.job.slices);
+        const line_walk walk =
+            find_walk(pass, block.frame, block.chunk.has_tof, k, block.job.slices);
         share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], reader);
     }
     pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] =
@@ -91,8 +92,8 @@ __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_
     const float value = value_of(pass, block, event);
     if (value != 0.0f) {
         line_writer<Tile> writer = {tile, value * scale};
-        const line_walk walk =
-            find_walk(pass, block.frame, block.chunk, block.chunk.begin + event, block.job.slices);
+        const line_walk walk = find_walk(pass, block.frame, block.chunk.has_tof,
+                                         block.chunk.begin + event, block.job.slices);
         share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], writer);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "listmode/tube.h"
+#include "vector/place.h"
 
 #include <stdlib.h>
 
@@ -100,18 +101,27 @@ static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_list
     to->crystals[1] = copy(memory, from->crystals[1], count, sizeof(int32_t));
     to->tof_mm = copy(memory, from->tof_mm, count, sizeof(float));
     to->number = copy(memory, from->number, count, sizeof(int32_t));
-    to->sigma_mm =
-        copy(memory, from->sigma_mm, (int64_t)from->num_kinds * from->num_kinds, sizeof(double));
-    to->num_kinds = from->num_kinds;
-    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number && to->sigma_mm;
+    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number;
 }
 
-static bool copy_plan(struct lr_cuda_list_tables *tables, const struct lr_cuda_list_plan *plan,
-                      struct lr_cuda_list_memory *memory)
+static bool copy_kinds(struct lr_cuda_list_tables *tables, const struct lr_listmode_events *from,
+                       struct lr_cuda_list_memory *memory)
+{
+    const int64_t kinds = (int64_t)from->num_kinds * from->num_kinds;
+    tables->events.sigma_mm = copy(memory, from->sigma_mm, kinds, sizeof(double));
+    tables->events.num_kinds = from->num_kinds;
+    return tables->events.sigma_mm != NULL;
+}
+
+lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
+                                   const struct lr_cuda_list_plan *plan,
+                                   struct lr_cuda_list_memory *memory)
 {
     tables->chunks = copy(memory, plan->chunks, plan->num_chunks, sizeof(*plan->chunks));
     tables->jobs = copy(memory, plan->jobs, plan->num_jobs, sizeof(*plan->jobs));
-    return tables->chunks != NULL && tables->jobs != NULL;
+    const lr_status status =
+        lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "events", memory->log);
+    return tables->chunks != NULL && tables->jobs != NULL ? status : LR_FAILED;
 }
 
 static bool copy_tube(struct lr_cuda_list_tables *tables, const float *table, int count,
@@ -123,15 +133,15 @@ static bool copy_tube(struct lr_cuda_list_tables *tables, const float *table, in
 
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
                                    const struct lr_listmode_backend_params *params,
-                                   const struct lr_cuda_list_plan *plan,
-                                   struct lr_cuda_list_memory *memory)
+                                   bool are_streamed, struct lr_cuda_list_memory *memory)
 {
     const struct lr_listmode_events *events = params->events;
     const lr_listmode_tube *tube = &params->model->tube;
     lr_cuda_list_hit *hits = lr_cuda_list_hits(events, params->log);
     float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
     bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
-    has_all = has_all && copy_events(tables, events, memory) && copy_plan(tables, plan, memory);
+    has_all = has_all && copy_kinds(tables, events, memory) &&
+              (are_streamed || copy_events(tables, events, memory));
     if (has_all) {
         tables->events.hits = copy(memory, hits, events->num_crystals, sizeof(*hits));
         has_all = tables->events.hits != NULL;
@@ -144,4 +154,11 @@ lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
     free(hits);
     free(table);
     return has_all ? status : LR_FAILED;
+}
+
+int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
+{
+    const int64_t device = params->place->memory_bytes;
+    return params->max_memory_bytes > 0 ? params->max_memory_bytes
+                                        : (device > 0 ? device : lr_physical_memory()) / 2;
 }

@@ -9,7 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
-enum { LR_CUDA_LIST_BLOCKS = 16 };
+enum { LR_CUDA_LIST_BLOCKS = 24 };
 
 /* Blocks of memory, all freed at once. Set stream and log, zero the rest. */
 struct lr_cuda_list_memory {
@@ -39,11 +39,17 @@ struct lr_cuda_list_tables {
     const lr_cuda_list_job *jobs;
 };
 
-/* Copies it to the device and waits. errors: LR_FAILED without memory. */
+/* Copies it to the device and waits; of the plan, when that is dealt out; events only where they are not
+ * streamed. errors: LR_FAILED without memory. */
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
                                    const struct lr_listmode_backend_params *params,
+                                   bool are_streamed, struct lr_cuda_list_memory *memory);
+lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
                                    const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
+
+/* Bytes of the device that the family may take: as asked for, else half of what there is. */
+int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
 
 /* The same on the host, where `tables` are those of the device but for what is owned. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);

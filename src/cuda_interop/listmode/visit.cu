@@ -47,7 +47,7 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
 {
     const lr_cuda_list_frame &frame = pass->frames[event->axis];
     const int32_t all[2] = {0, frame.slices};
-    const line_walk walk = find_walk(*pass, frame, *event, event->begin, all);
+    const line_walk walk = find_walk(*pass, frame, event->has_tof, event->begin, all);
     visiting taker = {frame, {}, visitor};
     for (int k = 0; k < 3; k++) {
         taker.framing.size[k] = size[k];

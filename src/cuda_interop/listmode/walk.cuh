@@ -78,15 +78,20 @@ __host__ __device__ inline void find_shape(const lr_cuda_list_pass &pass,
     walk.half[1] = radius * (float)frame.per_voxel[2] * sqrtf((float)(1.0 - u * u));
 }
 
-/* The walk of arranged event k through slices limits[0] .. limits[1] - 1. */
-__host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
-                                               const lr_cuda_list_frame &frame,
-                                               const lr_cuda_list_chunk &chunk, int64_t k,
-                                               const int32_t limits[2])
+/* What walks need of an event. */
+struct list_event {
+    int a, b; /* crystals */
+    float tof_mm;
+};
+
+/* The walk of an event through slices limits[0] .. limits[1] - 1. */
+__host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass,
+                                                const lr_cuda_list_frame &frame, bool has_tof,
+                                                const list_event &event, const int32_t limits[2])
 {
     const lr_cuda_list_events &events = pass.events;
-    const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
-    const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+    const lr_cuda_list_hit &a = events.hits[event.a];
+    const lr_cuda_list_hit &b = events.hits[event.b];
     const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
     double middle[3], direction[3], square = 0;
     line_walk walk;
@@ -103,8 +108,8 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
     }
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
-    limit_walk(0.5 * length, chunk.has_tof ? sign * (double)events.tof_mm[k] : 0.0,
-               chunk.has_tof ? sigma_of(events, a, b) : 0.0, walk);
+    limit_walk(0.5 * length, has_tof ? sign * (double)event.tof_mm : 0.0,
+               has_tof ? sigma_of(events, a, b) : 0.0, walk);
     find_slices(limits[0], limits[1], direction[0] * frame.per_voxel[0], walk);
     walk.half[0] = walk.half[1] = 1.0f;
     if (!pass.is_line) {
@@ -118,6 +123,17 @@ __host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
                       (float)(frame.size[c] - 1) + walk.half[c]);
     }
     return walk;
+}
+
+/* That of arranged event k. */
+__host__ __device__ inline line_walk find_walk(const lr_cuda_list_pass &pass,
+                                               const lr_cuda_list_frame &frame, bool has_tof,
+                                               int64_t k, const int32_t limits[2])
+{
+    const lr_cuda_list_events &events = pass.events;
+    const list_event event = {events.crystals[0][k], events.crystals[1][k],
+                              has_tof ? events.tof_mm[k] : 0.0f};
+    return walk_event(pass, frame, has_tof, event, limits);
 }
 
 /* --- factors of slices --- */

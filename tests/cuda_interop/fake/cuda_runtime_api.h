@@ -20,6 +20,9 @@ cudaError_t cudaMalloc(void **memory, size_t bytes);
 cudaError_t cudaFree(void *memory);
 cudaError_t cudaMallocHost(void **memory, size_t bytes);
 cudaError_t cudaFreeHost(void *memory);
+enum { cudaHostRegisterDefault = 0 };
+cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags);
+cudaError_t cudaHostUnregister(void *memory);
 cudaError_t cudaMemGetInfo(size_t *free_bytes, size_t *all_bytes);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream);

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Partition and sort of events on the device, range by range: the host's order (listmode/events.c). */
+#include "base/log.h"
+#include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/tables.h"
+#include "vector/place.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of an event: three arrays as they come and as they go, two keys, two numbers. */
+enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
+
+/* Times: begin and end of the partition, end of the sort. */
+enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
+
+struct arranging {
+    const struct lr_listmode_backend_params *params;
+    struct lr_listmode_events *events;
+    cudaStream_t stream;
+    int before; /* the thread's device */
+    struct lr_cuda_list_memory memory;
+    lr_cuda_list_arranging pass;
+    lr_cuda_list_sort sort;
+    int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
+    cudaEvent_t clock[NUM_CLOCKS];
+};
+
+static lr_status check(const struct arranging *at, int error)
+{
+    return lr_cuda_check(error, "arranging events", at->params->log);
+}
+
+static lr_status copy(const struct arranging *at, void *to, const void *from, int64_t bytes)
+{
+    return check(at, (int)cudaMemcpyAsync(to, from, (size_t)bytes, cudaMemcpyDefault, at->stream));
+}
+
+static lr_status wait(const struct arranging *at)
+{
+    return check(at, (int)cudaStreamSynchronize(at->stream));
+}
+
+/* --- memory --- */
+
+static int64_t bytes_for(int64_t longest, int64_t sort_bytes)
+{
+    return longest * EVENT_BYTES + sort_bytes;
+}
+
+static void *allocate(struct arranging *at, const void *from, int64_t bytes)
+{
+    return lr_cuda_list_allocate(&at->memory,
+                                 &(struct lr_cuda_list_block){"arranging events", from, bytes});
+}
+
+static bool open_arrays(struct arranging *at, int64_t longest)
+{
+    bool has_all = true;
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        at->from[k] = allocate(at, NULL, longest * 4);
+        at->to[k] = allocate(at, NULL, longest * 4);
+        has_all = has_all && at->from[k] != NULL && at->to[k] != NULL;
+    }
+    for (int k = 0; k < 2; k++) {
+        at->sort.keys[k] = allocate(at, NULL, longest * 4);
+        at->sort.numbers[k] = allocate(at, NULL, longest * 4);
+        has_all = has_all && at->sort.keys[k] != NULL && at->sort.numbers[k] != NULL;
+    }
+    at->sort.room = allocate(at, NULL, at->sort.room_bytes);
+    return has_all && at->sort.room != NULL;
+}
+
+static lr_status open_pass(struct arranging *at)
+{
+    const struct lr_listmode_events *events = at->events;
+    const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
+    lr_cuda_list_hit *hits = lr_cuda_list_hits(events, at->params->log);
+    if (hits == NULL) {
+        return LR_FAILED;
+    }
+    at->pass.events = (lr_cuda_list_events){
+        .crystals = {at->from[0], at->from[1]},
+        .tof_mm = (const float *)(void *)at->from[2],
+        .hits = allocate(at, hits, events->num_crystals * (int64_t)sizeof(*hits)),
+        .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
+        .num_kinds = events->num_kinds};
+    at->pass.has_kinds = events->kind_of != NULL;
+    at->pass.groups = allocate(at, NULL, LR_LISTMODE_GROUPS * (int64_t)sizeof(unsigned));
+    at->pass.stream = at->stream;
+    at->sort.stream = at->stream;
+    const lr_status status = wait(at);
+    free(hits);
+    const bool has_all =
+        at->pass.events.hits != NULL && at->pass.events.sigma_mm != NULL && at->pass.groups != NULL;
+    return has_all ? status : LR_FAILED;
+}
+
+static lr_status open_arranging(struct arranging *at, int64_t longest)
+{
+    for (int k = 0; k < NUM_CLOCKS; k++) {
+        LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
+    }
+    return open_arrays(at, longest) ? open_pass(at) : LR_FAILED;
+}
+
+static void close_arranging(struct arranging *at)
+{
+    (void)cudaStreamSynchronize(at->stream);
+    lr_cuda_list_free(&at->memory);
+    for (int k = 0; k < NUM_CLOCKS; k++) {
+        if (at->clock[k] != NULL) {
+            cudaEventDestroy(at->clock[k]);
+        }
+    }
+}
+
+/* --- a range --- */
+
+static lr_status record(struct arranging *at, int clock)
+{
+    return check(at, (int)cudaEventRecord(at->clock[clock], at->stream));
+}
+
+/* The host's arrays of a range, where they begin. */
+static void find_arrays(const struct arranging *at, int64_t r, void *arrays[NUM_ARRAYS])
+{
+    const int64_t first = at->events->offsets[r];
+    arrays[0] = at->events->crystals[0] + first;
+    arrays[1] = at->events->crystals[1] + first;
+    arrays[2] = at->events->tof_mm + first;
+}
+
+/* Events by groups: sort.numbers[1] has their order, groups where each begins. */
+static lr_status partition(struct arranging *at, int64_t r)
+{
+    unsigned counts[LR_LISTMODE_GROUPS];
+    int64_t *groups = at->events->groups[r];
+    LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
+    LR_TRY(record(at, BEGIN));
+    at->pass.keys = at->sort.keys[0];
+    at->pass.numbers = at->sort.numbers[0];
+    at->pass.count = at->sort.count;
+    at->sort.bits = GROUP_BITS;
+    LR_TRY(check(at, lr_cuda_launch_list_groups(&at->pass)));
+    LR_TRY(check(at, lr_cuda_launch_list_sort(&at->sort)));
+    LR_TRY(record(at, PARTITIONED));
+    LR_TRY(copy(at, counts, at->pass.groups, sizeof(counts)));
+    LR_TRY(wait(at));
+    groups[0] = at->events->offsets[r];
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        groups[g + 1] = groups[g] + (int64_t)counts[g];
+    }
+    return LR_OK;
+}
+
+/* A group of the partitioned events, from numbers[1] to numbers[0]. */
+static lr_status sort_group(struct arranging *at, int64_t r, int g)
+{
+    const int64_t *groups = at->events->groups[r];
+    const int64_t begin = groups[g] - groups[0], end = groups[g + 1] - groups[0];
+    if (begin == end) {
+        return LR_OK;
+    }
+    if (!lr_listmode_group_has_tof(g)) {
+        return copy(at, at->sort.numbers[0] + begin, at->sort.numbers[1] + begin,
+                    (end - begin) * (int64_t)sizeof(int32_t));
+    }
+    lr_cuda_list_arranging pass = at->pass;
+    pass.order = at->sort.numbers[1];
+    pass.begin = (int32_t)begin;
+    pass.end = (int32_t)end;
+    pass.axis = lr_listmode_group_axis(g);
+    LR_TRY(check(at, lr_cuda_launch_list_centres(&pass)));
+    lr_cuda_list_sort sort = at->sort;
+    sort.keys[0] += begin;
+    sort.keys[1] += begin;
+    sort.numbers[0] = at->sort.numbers[1] + begin;
+    sort.numbers[1] = at->sort.numbers[0] + begin;
+    sort.count = (int32_t)(end - begin);
+    sort.bits = 32;
+    return check(at, lr_cuda_launch_list_sort(&sort));
+}
+
+static lr_status fetch_arrays(struct arranging *at, int64_t r)
+{
+    const lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
+                                        .from = {at->from[0], at->from[1], at->from[2]},
+                                        .to = {at->to[0], at->to[1], at->to[2]},
+                                        .num_arrays = NUM_ARRAYS,
+                                        .count = at->sort.count,
+                                        .stream = at->stream};
+    const int64_t bytes = at->sort.count * (int64_t)sizeof(int32_t);
+    void *arrays[NUM_ARRAYS];
+    find_arrays(at, r, arrays);
+    LR_TRY(check(at, lr_cuda_launch_list_gather(&gather)));
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        LR_TRY(copy(at, arrays[k], at->to[k], bytes));
+    }
+    LR_TRY(copy(at, at->events->number + at->events->offsets[r], at->sort.numbers[0], bytes));
+    return wait(at);
+}
+
+static lr_status add_seconds(const struct arranging *at, int begin, double *seconds)
+{
+    float milliseconds = 0;
+    LR_TRY(check(at,
+                 (int)cudaEventElapsedTime(&milliseconds, at->clock[begin], at->clock[begin + 1])));
+    *seconds += 1e-3 * (double)milliseconds;
+    return LR_OK;
+}
+
+static lr_status arrange_range(struct arranging *at, int64_t r)
+{
+    const int64_t *offsets = at->events->offsets;
+    void *arrays[NUM_ARRAYS];
+    at->sort.count = (int32_t)(offsets[r + 1] - offsets[r]);
+    if (at->sort.count == 0) {
+        for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) {
+            at->events->groups[r][g] = offsets[r];
+        }
+        return LR_OK;
+    }
+    find_arrays(at, r, arrays);
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        LR_TRY(copy(at, at->from[k], arrays[k], at->sort.count * (int64_t)sizeof(int32_t)));
+    }
+    LR_TRY(partition(at, r));
+    LR_TRY(add_seconds(at, BEGIN, &at->events->partition_seconds));
+    LR_TRY(record(at, PARTITIONED));
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        LR_TRY(sort_group(at, r, g));
+    }
+    LR_TRY(record(at, SORTED));
+    LR_TRY(fetch_arrays(at, r));
+    return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
+}
+
+static lr_status arrange_all(struct arranging *at)
+{
+    for (int64_t r = 0; r < at->events->layout.num_pairs; r++) {
+        LR_TRY(arrange_range(at, r));
+    }
+    at->events->is_arranged = true;
+    return LR_OK;
+}
+
+static lr_status arrange_on_device(struct arranging *at, int64_t longest)
+{
+    const int device = at->params->device;
+    LR_TRY(check(at, (int)cudaGetDevice(&at->before)));
+    LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
+    lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
+    if (status == LR_OK &&
+        bytes_for(longest, at->sort.room_bytes) <= lr_cuda_list_budget(at->params)) {
+        status = open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
+        close_arranging(at);
+    }
+    if (at->before != device) {
+        cudaSetDevice(at->before);
+    }
+    return status;
+}
+
+lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
+                                   const struct lr_listmode_backend_params *params)
+{
+    struct arranging at = {
+        .params = params, .events = events, .stream = params->place->cuda_stream};
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        const int64_t count = events->offsets[r + 1] - events->offsets[r];
+        longest = count > longest ? count : longest;
+    }
+    at.memory.stream = at.stream; /* without log: where memory is short, the host arranges them */
+    return arrange_on_device(&at, longest);
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cuda_interop/listmode/order.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Of an event: two keys, two numbers, and the arrays that are gathered. */
+enum { EVENT_BYTES = 2 * 4 + 2 * 4 + 4 * 4, NUM_ARRAYS = 4 };
+
+struct ordering {
+    const struct lr_cuda_list_order_params *params;
+    struct lr_cuda_list_order *order;
+    struct lr_cuda_list_memory memory; /* of what is needed for a while */
+    lr_cuda_list_sort sort;
+    int32_t *gathered[NUM_ARRAYS];
+    int32_t (*slices)[2]; /* on the device */
+};
+
+static int64_t longest_group(const struct lr_listmode_events *events)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            const int64_t count = events->groups[r][g + 1] - events->groups[r][g];
+            longest = count > longest ? count : longest;
+        }
+    }
+    return longest;
+}
+
+static int64_t pieces_of(int64_t count)
+{
+    return (count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
+}
+
+int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
+{
+    const int64_t longest = longest_group(events);
+    int64_t room = 0;
+    (void)lr_cuda_list_sort_room(longest, &room);
+    return longest * EVENT_BYTES + room + pieces_of(longest) * 8;
+}
+
+static lr_status check(const struct ordering *ordering, int error)
+{
+    return lr_cuda_check(error, "ordering events", ordering->params->backend->log);
+}
+
+static void *allocate(struct ordering *ordering, int64_t bytes)
+{
+    return lr_cuda_list_allocate(&ordering->memory,
+                                 &(struct lr_cuda_list_block){"ordering events", NULL, bytes});
+}
+
+static lr_status open_ordering(struct ordering *ordering)
+{
+    const int64_t longest = longest_group(ordering->params->backend->events);
+    lr_cuda_list_sort *sort = &ordering->sort;
+    bool has_all = true;
+    LR_TRY(check(ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes)));
+    for (int k = 0; k < 2; k++) {
+        sort->keys[k] = allocate(ordering, longest * 4);
+        sort->numbers[k] = allocate(ordering, longest * 4);
+        has_all = has_all && sort->keys[k] != NULL && sort->numbers[k] != NULL;
+    }
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        ordering->gathered[k] = allocate(ordering, longest * 4);
+        has_all = has_all && ordering->gathered[k] != NULL;
+    }
+    sort->room = allocate(ordering, sort->room_bytes);
+    ordering->slices = allocate(ordering, pieces_of(longest) * (int64_t)sizeof(*ordering->slices));
+    sort->bits = 32;
+    sort->stream = ordering->params->stream;
+    return has_all && sort->room != NULL && ordering->slices != NULL ? LR_OK : LR_FAILED;
+}
+
+/* The pass with a group's events alone. */
+static lr_cuda_list_pass pass_of_group(const struct ordering *ordering, int64_t begin)
+{
+    lr_cuda_list_pass pass = *ordering->params->pass;
+    pass.events.crystals[0] += begin;
+    pass.events.crystals[1] += begin;
+    pass.events.tof_mm += begin;
+    pass.events.number += begin;
+    pass.stream = ordering->params->stream;
+    return pass;
+}
+
+/* Takes the events in the order of the sorted numbers. */
+static lr_status gather(const struct ordering *ordering, const lr_cuda_list_ordering *group)
+{
+    const lr_cuda_list_events *events = &group->pass.events;
+    lr_cuda_list_gather gather = {.numbers = ordering->sort.numbers[1],
+                                  .from = {events->crystals[0], events->crystals[1],
+                                           (const int32_t *)(const void *)events->tof_mm,
+                                           events->number},
+                                  .num_arrays = NUM_ARRAYS,
+                                  .count = group->count,
+                                  .stream = group->pass.stream};
+    memcpy(gather.to, ordering->gathered, sizeof(gather.to));
+    LR_TRY(check(ordering, lr_cuda_launch_list_gather(&gather)));
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        LR_TRY(check(ordering, (int)cudaMemcpyAsync((void *)(uintptr_t)gather.from[k], gather.to[k],
+                                                    (size_t)group->count * 4, cudaMemcpyDefault,
+                                                    ordering->params->stream)));
+    }
+    return LR_OK;
+}
+
+static lr_status order_group(struct ordering *ordering, int64_t r, int g)
+{
+    const int64_t *ends = &ordering->params->backend->events->groups[r][g];
+    lr_cuda_list_ordering group = {.pass = pass_of_group(ordering, ends[0]),
+                                   .axis = lr_listmode_group_axis(g),
+                                   .has_tof = lr_listmode_group_has_tof(g),
+                                   .count = (int32_t)(ends[1] - ends[0]),
+                                   .keys = ordering->sort.keys[0],
+                                   .numbers = ordering->sort.numbers[0],
+                                   .slices = ordering->slices};
+    int32_t(*to)[2] = ordering->order->slices + ordering->order->first[r * LR_LISTMODE_GROUPS + g];
+    if (group.count == 0) {
+        return LR_OK;
+    }
+    ordering->sort.count = group.count;
+    LR_TRY(check(ordering, lr_cuda_launch_list_keys(&group)));
+    LR_TRY(check(ordering, lr_cuda_launch_list_sort(&ordering->sort)));
+    group.keys = ordering->sort.keys[1];
+    LR_TRY(check(ordering, lr_cuda_launch_list_bounds(&group)));
+    LR_TRY(check(ordering,
+                 (int)cudaMemcpyAsync(to, ordering->slices,
+                                      (size_t)pieces_of(group.count) * sizeof(*ordering->slices),
+                                      cudaMemcpyDefault, ordering->params->stream)));
+    return gather(ordering, &group);
+}
+
+static lr_status order_all(struct ordering *ordering)
+{
+    for (int64_t r = 0; r < ordering->params->backend->events->layout.num_pairs; r++) {
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            LR_TRY(order_group(ordering, r, g));
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status count_pieces(struct lr_cuda_list_order *order,
+                              const struct lr_listmode_events *events, const lr_log *log)
+{
+    const int64_t groups = events->layout.num_pairs * LR_LISTMODE_GROUPS;
+    int64_t pieces = 0;
+    order->first = lr_alloc(groups + 1, sizeof(*order->first), "ordering events", log);
+    for (int64_t k = 0; order->first != NULL && k < groups; k++) {
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][k % LR_LISTMODE_GROUPS];
+        order->first[k] = pieces;
+        pieces += pieces_of(ends[1] - ends[0]);
+    }
+    order->slices = lr_alloc(pieces, sizeof(*order->slices), "ordering events", log);
+    return order->first != NULL && order->slices != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_cuda_list_order_init(struct lr_cuda_list_order *order,
+                                  const struct lr_cuda_list_order_params *params)
+{
+    const lr_log *log = params->backend->log;
+    struct ordering ordering = {
+        .params = params, .order = order, .memory = {.stream = params->stream, .log = log}};
+    *order = (struct lr_cuda_list_order){0};
+    lr_status status = count_pieces(order, params->backend->events, log);
+    status = status == LR_OK ? open_ordering(&ordering) : status;
+    status = status == LR_OK ? order_all(&ordering) : status;
+    const lr_status waited = check(&ordering, (int)cudaStreamSynchronize(params->stream));
+    lr_cuda_list_free(&ordering.memory);
+    return status == LR_OK ? waited : status;
+}
+
+void lr_cuda_list_order_finish(struct lr_cuda_list_order *order)
+{
+    free(order->first);
+    free(order->slices);
+    *order = (struct lr_cuda_list_order){0};
+}
