@@ -73,18 +73,18 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_v
 
 /* The same for the LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges
  * of the matrix without any of them are not read. */
-struct lr_matrix_part {
+struct lr_stored_lors {
     const lr_lors *lors;
     const lr_selection *selection; /* checked */
 };
 
 lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_matrix_part *part,
+                                 const struct lr_stored_lors *part,
                                  const lr_vector vectors[2]); /* image, values */
 
 /* Zero values: 1 for every value. */
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_matrix_part *part,
+                              const struct lr_stored_lors *part,
                               const lr_vector vectors[2]); /* values, image */
 
 /* Copies a row out, sorted by LOR. errors: LR_FAILED without memory, logged. */

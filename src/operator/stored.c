@@ -52,7 +52,7 @@ static lr_status stored_forward(void *self, const lr_selection *part, const lr_v
     }
     const lr_vector vectors[2] = {*image, *values};
     return lr_matrix_forward_part(&stored->matrix, threads,
-                                  &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+                                  &(struct lr_stored_lors){stored->params->lors, part}, vectors);
 }
 
 static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values,
@@ -66,7 +66,7 @@ static lr_status stored_back(void *self, const lr_selection *part, const lr_vect
     }
     const lr_vector vectors[2] = {values != NULL ? *values : (lr_vector){0}, *image};
     return lr_matrix_back_part(&stored->matrix, threads,
-                               &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+                               &(struct lr_stored_lors){stored->params->lors, part}, vectors);
 }
 
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
