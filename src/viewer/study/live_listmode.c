@@ -9,9 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs of the sensitivity: a person waits for it. */
-static const int64_t usual_lines = INT64_C(1) << 20;
-
 void live_listmode_finish(struct live_listmode *listmode)
 {
     lr_event_list_destroy(listmode->list);
@@ -120,7 +117,6 @@ lr_status live_listmode_create(struct live_listmode *listmode, const struct stud
                               .info = listmode->has_tof ? &listmode->list->info : NULL,
                               .num_ranges = request->subsets,
                               .kernel = request->elements,
-                              .sensitivity_lines = usual_lines,
                               .backend = name_backend(request->backend),
                               .threads = params->threads,
                               .log = params->log,
