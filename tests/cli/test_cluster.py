@@ -138,5 +138,53 @@ class Parts(ProgramTest):
                     "1,1,1", "--part", "1/3", "-o", "m.h5")
 
 
+class Replicates(ProgramTest):
+    """What runs know nothing of each other: frames, and bootstrap replicates."""
+    def setUp(self):
+        super().setUp()
+        self.on = ["--scanner", self.scanner, *GRID, "--threads", "1"]
+
+    def test_frames(self):
+        """Parts write the frames of a whole run, bit for bit, each frame in one part."""
+        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "6000", "-o", "ev.Cdh")
+        more = ["recon", *self.on, "--operator", "listmode", "--events", "ev.Cdh", "--iterations",
+                "2", "--backend", "native", "--frames", "6x5,2x15"]
+        whole = self.json(*more, "-o", "whole.nii")["frames"]
+        seen = []
+        for k in range(1, 4):
+            frames = self.json(*more, "--part", f"{k}/3", "-o", "part.nii")["frames"]
+            self.assertLess(sum(one["prompts"] for one in frames), 0.45 * 6000, "balanced")
+            seen += frames
+        self.assertEqual([one["output"].replace("part", "whole") for one in seen],
+                         [one["output"] for one in whole])
+        for one, other in zip(seen, whole):
+            self.assertEqual(one["begin_s"], other["begin_s"])
+            self.assertEqual(Path(self.path(one["output"])).read_bytes(),
+                             Path(self.path(other["output"])).read_bytes())
+        self.refuse(2, "8 frames cannot be cut into 9 parts", *more, "--part", "1/9", "-o", "x.nii")
+        self.refuse(2, "belong to --frames", *more[:-2], "--part", "1/2", "-o", "x.nii")
+
+    def test_bootstrap(self):
+        """The mean of replicates is what was measured; a seed's replicate is always the same."""
+        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "-o", "ev.Cdh")
+        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "-o", "y.h5")
+        for source in (["--data", "y.h5"], ["--events", "ev.Cdh"],
+                       ["--events", "ev.Cdh", "--operator", "listmode"]):
+            more = ["recon", *self.on, *source, "--iterations", "1", "--backend", "native"]
+            with self.subTest(source=source):
+                plain = self.json(*more, "-o", "x.nii")
+                found = [self.json(*more, "--bootstrap", seed, "-o", "b.nii")
+                         for seed in range(1, 6)]
+                counts = [one["iterations"][0]["measured_counts"] for one in found]
+                measured = plain["iterations"][0]["measured_counts"]
+                self.assertEqual(found[3]["bootstrap_seed"], 4)
+                self.assertNotIn("bootstrap_seed", plain)
+                self.assertGreater(len(set(counts)), 3, counts)
+                self.assertLess(abs(sum(counts) / 5 - measured), 5 * (measured / 5) ** 0.5)
+                first = Path(self.path("b.nii")).read_bytes()
+                self.good(*more, "--bootstrap", 5, "-o", "again.nii")
+                self.assertEqual(Path(self.path("again.nii")).read_bytes(), first)
+
+
 if __name__ == "__main__":
-    main({"parts": Parts})
+    main({"parts": Parts, "replicates": Replicates})
