@@ -1,9 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Work for many machines without MPI: parts of a matrix and what they are joined to."""
+"""Work for many machines without MPI: parts of a matrix and what they are joined to, frames, replicates; the
+model of many GPUs."""
+import dataclasses
+import importlib
+import json
+import math
+import re
 import shutil
 import signal
 import subprocess
+import sys
 from pathlib import Path
 
 from program import GRID, ProgramTest, main
@@ -186,5 +193,135 @@ class Replicates(ProgramTest):
                 self.assertEqual(Path(self.path("again.nii")).read_bytes(), first)
 
 
+class Model(ProgramTest):
+    """tools/cluster_model.py against closed forms, against itself, and its page against it."""
+    def setUp(self):
+        super().setUp()
+        sys.dont_write_bytecode = True
+        sys.path.insert(0, str(self.source_root / "tools"))
+        self.model = importlib.import_module("cluster_model")
+        self.script = self.source_root / "tools" / "cluster_model.py"
+        self.shipped = self.source_root / "tools" / "cluster" / "h200-listmode.json"
+
+    def make(self, **more):
+        m = self.model
+        work = m.Work(10 ** 7, 1e8, 5, 30.0)
+        network = m.Network(4, m.Link(3e-6, 2e11), m.Link(8e-6, 3e10))
+        return m.Model(work, network, (0.02, 3.0), (0.001, 0.05), **more)
+
+    def test_ring_step_by_step(self):
+        """Every rank sends a share to its neighbour at the same time, first to add, then to hand on."""
+        link = self.model.Link(3e-6, 1e9)
+        for ranks in (1, 2, 3, 8, 17):
+            have = [[{rank} for _ in range(ranks)] for rank in range(ranks)]  # who is in a share's sum
+            seconds = 0.0
+            for step in range(2 * (ranks - 1)):
+                sent = [(rank - step) % ranks for rank in range(ranks)]
+                moved = [set(have[rank][sent[rank]]) for rank in range(ranks)]
+                for rank in range(ranks):
+                    have[(rank + 1) % ranks][sent[rank]] |= moved[rank]
+                seconds += link.latency_s + 6e6 / ranks / link.bytes_per_s
+            self.assertTrue(all(len(share) == ranks for rank in have for share in rank))
+            self.assertAlmostEqual(self.model.ring(ranks, 6e6, link), seconds, delta=1e-12)
+
+    def test_closed_forms(self):
+        m, model = self.model, self.make()
+        self.assertEqual(model.parts(1)["communicate"], 0)
+        self.assertAlmostEqual(model.seconds(1), 3.071, delta=1e-12)
+        self.assertAlmostEqual(model.paper_seconds(1, 3), model.seconds(1))
+        free = m.Link(0.0, math.inf)
+        ideal = dataclasses.replace(model, network=m.Network(4, free, free))
+        fixed = 0.021 / 3.071
+        for ranks in (1, 2, 4, 64, 10000):
+            self.assertAlmostEqual(ideal.seconds(1) / ideal.seconds(ranks),
+                                   1 / (fixed + (1 - fixed) / ranks), delta=1e-9 * ranks)
+        for ranks in (2, 4, 8, 4096):
+            best = m.all_reduce(ranks, 4e7, model.network)
+            ways = [m.all_reduce(ranks, 4e7, model.network, way) for way in ("ring", "tree", "flat")]
+            self.assertAlmostEqual(best, min(ways[:2]), delta=1e-15)
+            # No way is faster than its bytes: each GPU's NVLink and share of the network.
+            self.assertGreater(best, 2 * (1 - 1 / min(ranks, 4)) * 4e7 / 2e11)
+            self.assertTrue(ranks > 4 or ways[2] == best)
+        hiding = dataclasses.replace(model, overlap=1.0)
+        self.assertEqual(hiding.parts(2)["communicate"], 0)
+        self.assertLess(hiding.seconds(512), model.seconds(512))
+
+    def test_weak_scaling_and_memory(self):
+        model = self.make(idle=0.1)
+        for ranks in (2, 64, 1000):
+            more = model.weak(ranks)
+            self.assertAlmostEqual(more.parts(ranks)["project"], model.parts(1)["project"])
+            self.assertAlmostEqual(more.memory(ranks), model.memory(1))
+            self.assertAlmostEqual(more.memory(ranks, "paper") - more.memory(ranks), ranks * 4e7)
+            # All forward projections of one GPU, in every composition.
+            self.assertGreater(model.paper_seconds(ranks, 2), 0.45 * 3.0 / 2)
+
+    def runs(self, model, places):
+        found = []
+        for ranks, hosts in places:
+            of_host = ranks // hosts
+            there = dataclasses.replace(
+                model, network=dataclasses.replace(model.network, gpus_per_host=of_host))
+            found.append({"ranks": ranks, "hosts": hosts, "seconds": there.parts(ranks, "ring"),
+                          "bytes_moved": 0})
+        work = model.work
+        return {"schema": self.model.SCHEMA, "runs": found,
+                "work": {"voxels": work.voxels, "events": work.events, "exchanges": work.exchanges,
+                         "slices": work.slices}}
+
+    def test_calibration_comes_back(self):
+        """Runs of a model, within a host and one GPU a host, give the model again."""
+        model = self.make(idle=0.03)
+        timings = self.runs(model, [(1, 1), (2, 1), (4, 1), (2, 2), (3, 3), (8, 8)])
+        timings["network"] = {"gpus_per_host": 4}
+        found = self.model.calibrate(timings)
+        for a, b in zip((*found.project, *found.combine, found.idle),
+                        (*model.project, *model.combine, model.idle)):
+            self.assertAlmostEqual(a, b, delta=1e-9)
+        for name in ("inside", "across"):
+            a, b = getattr(found.network, name), getattr(model.network, name)
+            self.assertAlmostEqual(a.latency_s / b.latency_s, 1, delta=1e-6)
+            self.assertAlmostEqual(a.bytes_per_s / b.bytes_per_s, 1, delta=1e-6)
+        self.assertLess(self.model.find_error(found, timings), 1e-9)
+        self.assertAlmostEqual(found.seconds(256), model.seconds(256), delta=1e-9)
+        timings["runs"][2]["seconds"]["project"] *= 1.2
+        self.assertGreater(self.model.find_error(self.model.calibrate(timings), timings), 0.02)
+
+    def run_script(self, *arguments):
+        return subprocess.run([sys.executable, "-B", str(self.script), *map(str, arguments)],
+                              capture_output=True, text=True, check=False)
+
+    def test_page_and_figures(self):
+        """The page has the tables that the script prints, and the file what the performance page says."""
+        page = (self.source_root / "docs" / "method" / "cluster-model.md").read_text()
+        done = self.run_script(self.shipped, "--ranks", "1,8,64,1024,10000")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        lines = done.stdout[done.stdout.index("Strong scaling"):].splitlines()
+        self.assertGreater(len(lines), 30)
+        for line in lines:
+            self.assertIn(line, page)
+        seconds = json.loads(self.shipped.read_text())["runs"][0]["seconds"]
+        row, = re.findall(r"^\| tube, TOF \| cuda \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
+                          (self.source_root / "docs" / "performance.md").read_text(), re.M)
+        forward, back, iteration = map(float, row)
+        self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9)
+        self.assertAlmostEqual(1e3 * seconds["combine"], iteration - forward - back, delta=1e-9)
+        found = json.loads(self.run_script(self.shipped, "--ranks", "1", "--json").stdout)
+        self.assertEqual(len(found["cases"]), 2)
+        for name in found["cases"]:
+            length = self.json("scanner", "show", name)["axial_mm"]
+            case, = (one for one in self.model.CASES if one.name == name)
+            self.assertAlmostEqual(length[1] - length[0], case.length_mm, delta=3.5)
+
+    def test_refusals(self):
+        good = json.loads(self.shipped.read_text())
+        for words, change in (("schema", {"schema": "x"}), ("runs", {"runs": []}), ("work", {"work": {}})):
+            bad = self.write("bad.json", json.dumps({**good, **change}))
+            done = self.run_script(bad)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn("error: " + bad, done.stderr)
+        self.assertEqual(self.run_script(self.shipped, "--ranks", "0").returncode, 1)
+
+
 if __name__ == "__main__":
-    main({"parts": Parts, "replicates": Replicates})
+    main({"parts": Parts, "replicates": Replicates, "model": Model})
