@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import json
 import math
+import os
 import re
 import shutil
 import signal
@@ -133,6 +134,38 @@ class Parts(ProgramTest):
                         "other.h5", three, *out)
         self.good("matrix", *self.on, *GRID, "--part", "2/4", "-o", "other.h5")
         self.refuse(3, "one of 4", "matrix", "join", one, "other.h5", three, *out)
+
+    def run_script(self, name, task="", **variables):
+        """A script of examples/slurm as a task of three, with the program found by its name."""
+        link = self.folder / "bin" / "loraster"
+        link.parent.mkdir(exist_ok=True)
+        if not link.exists():
+            link.symlink_to(self.program)
+        environment = dict(os.environ, PATH=f"{link.parent}:{os.environ['PATH']}",
+                           SLURM_ARRAY_TASK_ID=str(task), SLURM_ARRAY_TASK_COUNT="3",
+                           SCANNER=self.scanner, GRID="6,5,3", VOXEL_MM="3,3,4", BACKEND="native",
+                           LORASTER_LIBEXEC=str(Path(self.program).parent), **variables)
+        done = subprocess.run(["bash", str(self.source_root / "examples" / "slurm" / name)],
+                              cwd=self.folder, env=environment, capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def test_slurm_scripts(self):
+        self.good("matrix", *self.on, *GRID, "-o", "whole.h5")
+        for task in (1, 2, 3, 1):  # one that was started again has nothing left to do
+            self.run_script("matrix.sh", task)
+        self.run_script("matrix-join.sh", OUT="joined.h5")
+        self.judge_same("whole.h5", "joined.h5")
+        self.good("simulate", "--scanner", self.scanner, *GRID, "--phantom", "spheres", "--counts",
+                  "900", "-o", "ev.Cdh")
+        for task in (1, 2, 3):
+            self.run_script("frames.sh", task, EVENTS="ev.Cdh", SUBSETS="2", FRAMES="4x15")
+        for k in (1, 2, 3, 4):
+            self.assertTrue((self.folder / f"dynamic-{k}.nii.gz").exists())
+        self.run_script("replicates.sh", 2, EVENTS="ev.Cdh", SUBSETS="2")
+        self.assertTrue((self.folder / "replicate-2.nii.gz").exists())
+        for script in (self.source_root / "examples" / "slurm").glob("*.sh"):
+            self.assertEqual(subprocess.run(["bash", "-n", str(script)], check=False).returncode, 0)
 
     def test_options(self):
         for part in ("0/3", "4/3", "1", "1/", "a/b", "1/3x"):
