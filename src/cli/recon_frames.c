@@ -135,8 +135,11 @@ static void find_times(const lr_event_list *all, double times_s[2])
 
 static lr_status name_output(struct recon *recon, int k)
 {
+    static const char deflated[] = ".nii.gz";
     const char *output = recon->frames.output;
-    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
+    const char *ending = common_ends_with(output, deflated)
+                             ? output + strlen(output) - strlen(deflated)
+                             : strrchr(output, '.');
     const size_t size = strlen(output) + 16;
     struct recon_frame *frame = &recon->frames.list[k];
     frame->output = malloc(size);
