@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
- * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
+ * known of each LOR, recon_bootstrap.c draws it again, recon_direct.c and recon_listmode.c do so for the families
  * of that name, recon_prior.c knows the prior, recon_corrections.c
  * what is known of each event, recon_frames.c cuts list mode into
  * intervals, recon_report.c says what came of it
@@ -41,6 +41,8 @@ struct recon_request {
     const char *kappa;
     bool has_psf;
     double psf_mm[3];
+    bool bootstraps;
+    uint64_t bootstrap_seed;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
@@ -77,6 +79,8 @@ struct recon_frames {
     bool has_tof;
     lr_operator *first; /* whose sensitivity all take; NULL before it is made */
     const char *output; /* as the command line has it */
+    int64_t share[2];   /* of --part K/N; 0,0 = all frames */
+    int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
 };
 
 /* One reconstruction under way. Zero is valid. Must not move. */
@@ -107,6 +111,11 @@ lr_status recon_read_images(struct recon *recon);
 extern const struct cli_option recon_prior_options[];
 void recon_read_prior(struct cli_args *args, struct recon_request *request);
 void recon_prior_json(const struct recon_request *request, struct json *json);
+
+/* --bootstrap: draws what was measured again, counts (inputs.data and delayeds) or events. */
+void recon_read_bootstrap(struct cli_args *args, struct recon_request *request);
+lr_status recon_bootstrap_counts(struct recon *recon);
+lr_status recon_bootstrap_events(struct recon *recon);
 
 /* Complains about options of other families. */
 void recon_check_family(struct cli_args *args, enum recon_family family);

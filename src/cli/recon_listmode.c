@@ -71,7 +71,8 @@ static lr_status read_events(struct recon *recon)
 {
     const lr_events_source source = recon_events_source(recon);
     recon->inputs.list = lr_event_list_read(&source);
-    return recon->inputs.list != NULL ? LR_OK : report_reason(recon->setup.report);
+    return recon->inputs.list != NULL ? recon_bootstrap_events(recon)
+                                      : report_reason(recon->setup.report);
 }
 
 /* Delayeds aside, and prompts in coincidence alone. */

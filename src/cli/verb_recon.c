@@ -133,6 +133,7 @@ static struct recon_request read_request(struct cli_args *args)
     };
     read_algorithm(args, &request);
     read_model(args, &request);
+    recon_read_bootstrap(args, &request);
     request.without_fit = request.family == RECON_DIRECT && !args_has(args, "--fit");
     recon_check_family(args, request.family);
     check_measurement(args, &request);
@@ -373,7 +374,8 @@ static lr_status reconstruct_one(struct recon *recon)
 static lr_status reconstruct_frames(struct recon *recon)
 {
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < recon->frames.count; k++) {
+    for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1];
+         k++) {
         char name[64];
         snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
         run_bar_init(&recon->bar, recon->setup.report);
@@ -382,7 +384,7 @@ static lr_status reconstruct_frames(struct recon *recon)
         status = status == LR_OK ? reconstruct_one(recon) : status;
         recon_close_frame(recon, k);
     }
-    if (recon->setup.report->json && recon->frames.list[0].num_done > 0) {
+    if (recon->setup.report->json && recon->frames.list[recon->frames.range[0]].num_done > 0) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;
@@ -436,6 +438,7 @@ static const struct cli_option input_options[] = {
      false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
     COMMON_UNTIL_DAMAGE_OPTION,
+    {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", false},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
     FORECAST_DRY_RUN,

@@ -153,6 +153,14 @@ LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const l
                                                        const lr_log *log);
 LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* NULL is allowed */
 
+/* Makes a list a bootstrap replicate of itself: each event, a count of what was measured, comes as often
+ * as a Poisson number says whose mean is its weight, in its place; of prompts once, with that weight. So
+ * the mean over seeds of all that is linear in the events is that of the list, and the variance of a
+ * sum of weights of 1 is that sum (Efron 1979, in its Poisson form). The draws depend on seed and the
+ * event's place alone. info.counts are those of the replicate, but for what was left out in reading.
+ * errors: LR_FAILED without memory, LR_BAD_INPUT for a negative weight; the list is as before. */
+LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
+
 /* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
 typedef struct lr_prompts_delayeds {
     lr_lor_data *prompts, *delayeds;

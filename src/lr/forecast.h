@@ -42,6 +42,12 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
                                                   lr_forecast *forecast);
 
+/* Cuts 0 .. num - 1 into part[1] runs whose costs (at least 0, num of them) come nearest to equal, each
+ * of one number at least, and gives the part[0]-th, 1 <= part[0] <= part[1] <= num, which ends before
+ * range[1]. The same numbers give the same runs everywhere. */
+LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2],
+                           int64_t range[2]);
+
 /* One of several parts that rows are cut into for runs that know nothing of each other: on other
  * machines, at other times. */
 typedef struct lr_rows_share {

@@ -240,8 +240,9 @@ struct cut {
     int64_t num; /* entries to cut */
 };
 
-static double cost_of(const struct cut *cut, int64_t entry)
+static double cost_of(const void *of, int64_t entry)
 {
+    const struct cut *cut = of;
     const lr_rows_work *work = &cut->share->work;
     const lr_row_choice *choice = &work->choice;
     const lr_selection *part = choice->part;
@@ -269,22 +270,29 @@ static int64_t count_entries(const struct cut *cut)
                                              : choice->part->num_pairs;
 }
 
-/* Goes over all entries and cuts where the costs before come nearest to each part's share of all; a
- * part has an entry at least. Notes where the part that is asked for begins and ends. */
-static void find_range(const struct cut *cut, int64_t range[2])
+/* Numbers with a cost each. */
+struct costs {
+    double (*cost)(const void *of, int64_t k);
+    const void *of;
+    int64_t num;
+};
+
+/* Goes over all numbers and cuts where the costs before come nearest to each part's share of all; a
+ * part has a number at least. Notes where the part that is asked for begins and ends. */
+static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
 {
-    const int64_t number = cut->share->number, parts = cut->share->parts;
+    const int64_t number = asked[0], parts = asked[1], num = costs->num;
     double total = 0.0, before = 0.0;
     int64_t place = 0, part = 1; /* the last cut, which ends this part */
-    for (int64_t k = 0; k < cut->num; k++) {
-        total += cost_of(cut, k);
+    for (int64_t k = 0; k < num; k++) {
+        total += costs->cost(costs->of, k);
     }
     range[0] = 0;
-    range[1] = cut->num;
-    for (int64_t k = 0; k <= cut->num && part < parts; k++) {
-        const double cost = k < cut->num ? cost_of(cut, k) : 0.0;
+    range[1] = num;
+    for (int64_t k = 0; k <= num && part < parts; k++) {
+        const double cost = k < num ? costs->cost(costs->of, k) : 0.0;
         while (part < parts && before + 0.5 * cost >= total * (double)part / (double)parts) {
-            const int64_t least = place + 1, most = cut->num - parts + part;
+            const int64_t least = place + 1, most = num - parts + part;
             place = k < least ? least : k > most ? most : k;
             range[0] = part == number - 1 ? place : range[0];
             range[1] = part == number ? place : range[1];
@@ -292,6 +300,16 @@ static void find_range(const struct cut *cut, int64_t range[2])
         }
         before += cost;
     }
+}
+
+static double listed_cost(const void *of, int64_t k)
+{
+    return ((const double *)of)[k];
+}
+
+void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int64_t range[2])
+{
+    find_range(&(struct costs){listed_cost, costs, num}, part, range);
 }
 
 static lr_status check_share(const struct cut *cut)
@@ -324,7 +342,8 @@ lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr
     if (!share->work.by_lor) {
         LR_TRY(weigh_boxes(&cut.boxes, lors, grid, share->log));
     }
-    find_range(&cut, range);
+    find_range(&(struct costs){cost_of, &cut, cut.num},
+               (const int64_t[2]){share->number, share->parts}, range);
     free(cut.boxes.cost);
     return LR_OK;
 }
