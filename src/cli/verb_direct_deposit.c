@@ -6,6 +6,7 @@
 #include "verbs.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,6 +89,12 @@ static double blur_width(const void *user, double distance_mm)
     return lr_resolution_radial_mm(user, distance_mm);
 }
 
+/* Widths are largest in the middle or at the edge. */
+static double widest_radial_mm(const lr_resolution *widths)
+{
+    return fmax(lr_resolution_radial_mm(widths, 0), lr_resolution_radial_mm(widths, HUGE_VAL));
+}
+
 /* Lines are blurred where a width is asked for. */
 static void read_blur(struct source *source, struct cli_args *args)
 {
@@ -101,6 +108,7 @@ static void read_blur(struct source *source, struct cli_args *args)
         source->photons.blur =
             (lr_photon_blur){.radial_mm = blur_width,
                              .user = &source->blur,
+                             .most_radial_mm = widest_radial_mm(&source->blur),
                              .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
     }
 }

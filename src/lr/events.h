@@ -196,6 +196,9 @@ typedef struct lr_photon_blur {
                                                                   Called by several threads */
     const void *user;
     double axial_mm; /* FWHM across the line and that; 0 = none */
+    double
+        most_radial_mm; /* no less than any that radial_mm gives; 0 = not known: pairs too steep for the
+                              scanner are then followed, too, which takes several times as long */
 } lr_photon_blur;
 
 /* Photon pairs from an activity, with time of flight. Zero fields are defaults. */

@@ -12,6 +12,7 @@
 #define LR_OPERATOR_MATRIX_H
 
 #include "model/lors/owned_row.h"
+#include "model/lors/row_block.h"
 
 struct lr_matrix_chunk {
     int64_t first_row;
@@ -59,6 +60,9 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
 
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
+
+/* Takes the next rows, by matrix->threads threads: the same matrix. */
+lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block);
 
 /* After the last row: moves what is staged into a chunk and frees the staging. */
 lr_status lr_matrix_complete(struct lr_matrix *matrix);

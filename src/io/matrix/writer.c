@@ -23,6 +23,7 @@ struct lr_matrix_writer {
     void *stream;                    /* what is written as it comes; or NULL and a store */
     const struct lr_matrix_fns *fns; /* of the stream */
     struct lr_matrix_store store;
+    struct lr_row_entry entry; /* of both ways to hand over rows */
     lr_matrix_written written;
     int64_t next_row;   /* rows before this have been taken, or were left out and are empty */
     int64_t next_place; /* the same, counted from the first */
@@ -358,9 +359,48 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
+/* Whether the store can take the rows together: all follow each other, next to what is there. */
+static bool may_take_together(const lr_matrix_writer *writer, const struct lr_row_block *block)
+{
+    const lr_matrix_writer_params *params = &writer->params;
+    const int64_t num = block->num_rows;
+    bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
+               params->threshold == 0.0 && block->num_elements <= lr_store_most_together &&
+               block->rows[0].row - params->begin == writer->next_place &&
+               writer->next_place + num <= writer->num_rows;
+    for (int64_t k = 1; k < num && may; k++) {
+        may = block->rows[k].row == block->rows[k - 1].row + 1;
+    }
+    return may;
+}
+
+static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block,
+                               bool *is_wrong)
+{
+    LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, is_wrong));
+    for (int64_t k = 0; k < block->num_rows && !*is_wrong; k++) {
+        writer->written.empty_rows += block->rows[k].count == 0;
+        writer->next_row = block->rows[k].row + 1;
+        writer->next_place++;
+    }
+    return check_npz(writer, writer->store.totals.elements);
+}
+
+/* Where something is wrong, taking row by row says what. */
+static lr_status take_block(void *user, const struct lr_row_block *block)
+{
+    lr_matrix_writer *writer = user;
+    bool one_by_one = !may_take_together(writer, block);
+    if (!one_by_one) {
+        LR_TRY(take_together(writer, block, &one_by_one));
+    }
+    return one_by_one ? lr_row_block_unpack(block, &writer->entry.rows, writer->params.log) : LR_OK;
+}
+
 lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
 {
-    return (lr_row_sink){.take = take, .user = writer};
+    writer->entry = (struct lr_row_entry){{.take = take, .user = writer}, {take_block, writer}};
+    return lr_row_entry_sink(&writer->entry);
 }
 
 /* --- ends --- */
