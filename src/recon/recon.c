@@ -45,6 +45,7 @@ struct recon {
     lr_vector correction;           /* A^T ratio */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
+    double most;                    /* what the rule lets the sum of the image be; 0 = anything */
     bool has_image;                 /* whether `image` is one already */
     bool has_warned, has_warned_of_passing;
 };
@@ -320,6 +321,7 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
         image[v] = seen[v] ? start : 0.0f;
         has_sensitive |= seen[v];
         has_activity |= image[v] > 0.0f;
+        recon->most += image[v];
     }
     if (!has_sensitive) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
@@ -406,6 +408,24 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
+/* Sums that are rounded exceed what the rule promises by a little. */
+static const double rounding_factor = 1.01;
+
+/* An image may be finite and yet explode: where numbers of very different sizes meet, the device loses
+ * the small ones in a projection, and what they are compared with is no longer what they give. */
+static lr_status check_sum(struct recon *recon, double sum)
+{
+    if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
+        recon->most = sum;
+        return LR_OK;
+    }
+    return lr_error(recon->params->log, LR_FAILED,
+                    "the image explodes in iteration %d: its sum is %.3g, and %g counts explain "
+                    "%.3g at most with a step of %s: %s",
+                    recon->iteration + 1, sum, recon->subsets.counts, recon->most,
+                    recon->rule->name, recon->rule->remedy);
+}
+
 static lr_status fetch_image(struct recon *recon)
 {
     lr_vector_sums sums;
@@ -414,6 +434,7 @@ static lr_status fetch_image(struct recon *recon)
     if (sums.not_finite > 0) {
         return report_growth(recon, sums.not_finite);
     }
+    LR_TRY(check_sum(recon, sums.sum));
     return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
                ? LR_OK
                : lr_error(recon->params->log, LR_BAD_INPUT,
@@ -450,26 +471,41 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_f
     return LR_OK;
 }
 
+static struct lr_update_step describe_step(const struct recon *recon, int k)
+{
+    return (struct lr_update_step){.params = recon->params,
+                                   .iteration = recon->iteration,
+                                   .scale = recon->scale[k],
+                                   .num_subsets = recon->subsets.count};
+}
+
+static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
+{
+    const struct lr_update_rule *rule = recon->rule;
+    if (rule->most != NULL) {
+        recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
+    }
+}
+
 /* In the correction's place, of which it is seen first whether all of it is finite: the image holds
  * whole updates only. */
 static lr_status apply_rule(struct recon *recon, int k, double *sensitive)
 {
     lr_vector_sums sums;
-    LR_TRY(recon->rule->update(&(struct lr_update_step){.params = recon->params,
-                                                        .iteration = recon->iteration,
-                                                        .scale = recon->scale[k],
-                                                        .num_subsets = recon->subsets.count,
-                                                        .penalty = &recon->penalty,
-                                                        .image = &recon->image,
-                                                        .ratios = &recon->correction,
-                                                        .sensitivity = &recon->sensitivity[k],
-                                                        .next = &recon->correction}));
+    struct lr_update_step step = describe_step(recon, k);
+    step.penalty = &recon->penalty;
+    step.image = &recon->image;
+    step.ratios = &recon->correction;
+    step.sensitivity = &recon->sensitivity[k];
+    step.next = &recon->correction;
+    LR_TRY(recon->rule->update(&step));
     LR_TRY(lr_vector_add_up(&recon->correction, &recon->sensitivity[k], &sums));
     if (sums.not_finite > 0) {
         return report_growth(recon, sums.not_finite);
     }
     *sensitive = sums.product;
-    return LR_OK;
+    expect_growth(recon, k, &step);
+    return check_sum(recon, sums.sum);
 }
 
 static lr_status update(struct recon *recon, int k, const lr_vector *values, double *sensitive)
@@ -505,13 +541,14 @@ static lr_status visit_whole(struct recon *recon, int k)
 {
     const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
     const struct lr_update_rule *rule = recon->rule;
-    const struct lr_update_step step = {
-        .params = recon->params, .iteration = recon->iteration, .scale = recon->scale[k]};
+    const struct lr_update_step step = describe_step(recon, k);
     const struct lr_update next = {.subset = k,
                                    .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
-    return is_passed_over(recon, &measured)
-               ? LR_OK
-               : recon->whole->fns->updates->run(recon->whole->self, &next);
+    if (is_passed_over(recon, &measured)) {
+        return LR_OK;
+    }
+    expect_growth(recon, k, &step);
+    return recon->whole->fns->updates->run(recon->whole->self, &next);
 }
 
 /* What an iteration finds of its subsets. */
