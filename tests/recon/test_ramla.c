@@ -3,6 +3,7 @@
  *
  * Block RAMLA on a small ring, against the paper's formula in double over the matrix's elements.
  * Argument: the backend. */
+#include "operator/updates.h"
 #include "ring.h"
 
 static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
@@ -263,14 +264,14 @@ static void test_native_gives_the_same(void **state)
  * where a device loses the small ones of numbers that are very far apart. */
 static float wrong_by = 1.0f;
 
-lr_status __real_lr_operator_back(lr_operator *op, const lr_selection *part,
-                                  const lr_vector *values, lr_vector *image);
-lr_status __wrap_lr_operator_back(lr_operator *op, const lr_selection *part,
-                                  const lr_vector *values, lr_vector *image);
-lr_status __wrap_lr_operator_back(lr_operator *op, const lr_selection *part,
-                                  const lr_vector *values, lr_vector *image)
+lr_status __real_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image)
 {
-    lr_status status = __real_lr_operator_back(op, part, values, image);
+    lr_status status = __real_lr_project_back(projection, values, image);
     if (status == LR_OK && wrong_by != 1.0f) {
         lr_vector by = {0};
         status = lr_vector_create(&(lr_vector_params){.place = image->place, .count = image->count},
