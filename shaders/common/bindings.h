@@ -120,6 +120,7 @@
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 5
+#define LR_VECTOR_LARGEST 3 /* of the sums of a vector, this one is the largest number */
 #define LR_MAX_TARGETS 96
 
 /* threads of a group that sorts rows, and the bits of a digit: a number of each digit for each thread

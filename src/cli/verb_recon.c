@@ -84,7 +84,8 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
-    request->relaxation = direct_number(args, "--relaxation", 1, true);
+    request->relaxation = direct_number(args, "--relaxation",
+                                        bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
     request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
@@ -451,7 +452,10 @@ static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
-    {"--relaxation", "L", "ramla, bsrem: of the first iteration, up to 1; default 1", false},
+    {"--relaxation", "L",
+     "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "
+     "M)",
+     false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},

@@ -175,6 +175,22 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
+/* What a thread has of the groups: every n-th. */
+__device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass,
+                                          const vector_thread &thread)
+{
+    vector_sums sums = {};
+    sums.values[LR_VECTOR_LARGEST] = pass.has_largest ? -HUGE_VAL : 0.0;
+    for (int64_t group = thread.number; group < pass.num_groups; group += thread.of) {
+        vector_sums more;
+        for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
+            more.values[k] = pass.groups[group][k];
+        }
+        join_sums(sums, more, pass.has_largest);
+    }
+    return sums;
+}
+
 template <class Real>
 __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {

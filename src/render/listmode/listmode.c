@@ -80,6 +80,17 @@ static double device_seconds(void *self)
     return seconds;
 }
 
+static double device_clock(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (gl_context_make_current(compute->ctx) != LR_OK) {
+        return 0.0;
+    }
+    const double seconds = gl_stopwatch_total(compute->watch);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
 /* --- memory --- */
 
 static int64_t budget_of(const struct lr_listmode_compute *compute)
@@ -246,6 +257,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
                                               .back = back,
                                               .rows = rows,
                                               .device_seconds = device_seconds,
+                                              .device_clock = device_clock,
                                               .destroy = destroy};
     struct lr_listmode_compute *compute =
         lr_alloc(1, sizeof(*compute), "the compute backend", params->log);

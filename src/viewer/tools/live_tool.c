@@ -19,7 +19,6 @@ lr_status live_tool_open(struct app *app)
     struct live_tool *tool = &app->live;
     tool->live = live_create(&app->log);
     tool->request.subsets = 4;
-    tool->request.relaxation = 1.0;
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
@@ -97,11 +96,11 @@ void live_tool_start(struct app *app)
 
 lr_status live_tool_relax(struct app *app, double relaxation, double fall)
 {
-    if (!(relaxation > 0.0) || !(fall >= 0.0)) {
-        return lr_error(
-            &app->log, LR_BAD_INPUT,
-            "relaxation %g, fall %g: the relaxation must be above 0, its fall 0 or more",
-            relaxation, fall);
+    if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "relaxation %g, fall %g: the relaxation must be above 0, or 0 for the "
+                        "default, its fall 0 or more",
+                        relaxation, fall);
     }
     app->live.request.relaxation = relaxation;
     app->live.request.relaxation_fall = fall;
@@ -209,7 +208,7 @@ static void choose_relaxation(struct app *app)
         (void)live_tool_relax(app, values[0], values[1]);
     }
     ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
-            "positive");
+            "positive; L = 0 is 10 / (9 + subsets)");
 }
 
 static void choose_elements(struct live_request *request)
