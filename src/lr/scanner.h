@@ -41,7 +41,7 @@ typedef struct lr_module {
     int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
                                layer */
     int layer;              /* 0 = in front, or alone; below LR_MAX_LAYERS */
-    int block;              /* number that layers of one block share; 0 without layers */
+    int block;              /* number that layers of one block share, from 1; 0 = has no layers */
 } lr_module;
 
 enum { LR_MAX_LAYERS = 16 };

@@ -53,12 +53,12 @@ static void impossible_layers_are_refused(void **state)
          "[2, 2], depth_mm: 5,\n     layers: [{depth_mm: 2}]}\n",
          "layers.yaml:4:6: 'layers' of a module and modules that are a 'layer' each are given "
          "(line 2)"},
-        {"modules:\n  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], layer: 16, block: 1, "
+        {"modules:\n  - {center_mm: [0, 40, 0], u: [1, 0, 0], v: [0, 0, 1], layer: 1, "
          "crystals: [2, 2], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 5}\n  - {center_mm: "
          "[0, -40, 0], u: [1, 0, 0], v: [0, 0, 1], crystals: [2, 2], pitch_mm: [2, 2], face_mm: "
          "[2, 2], depth_mm: 5}\n",
-         "layers.yaml:1:1: unnamed scanner: module 0 is layer 16 of block 1: layers run from 0 to "
-         "15"},
+         "layers.yaml:1:1: unnamed scanner: module 0 is layer 1 of block 0: layers run from 0 to "
+         "15, and blocks of them from 1"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
         struct test_log log;
@@ -94,7 +94,7 @@ static void layers_are_modules(void **state)
         const lr_module *module = &scanner->modules[m];
         const double a = m / 3 * acos(-1.0) / 4, r = 40 + front_mm[m % 3], off = m % 3 == 1;
         assert_int_equal(module->layer, m % 3);
-        assert_int_equal(module->block, m / 3);
+        assert_int_equal(module->block, m / 3 + 1);
         assert_int_equal(module->position, m / 3);
         assert_int_equal(module->crystals[0], m % 3 == 1 ? 5 : 6);
         assert_true(module->depth_mm == depth_mm[m % 3]);
@@ -257,7 +257,7 @@ static void yaml_there_and_back(void **state)
     static const char *const texts[3] = {"layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, "
                                          "front_mm: 6, crystals: [5, 3], pitch_mm: [4.6, 4.6]",
                                          "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}",
-                                         "layer: 1, block: 3"};
+                                         "layer: 1, block: 4"};
     for (int k = 0; k < 3; k++) {
         lr_scanner *again = there_and_back(scanners[k], "again.yaml", texts[k]);
         assert_same_modules(scanners[k], again, 1e-12);

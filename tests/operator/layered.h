@@ -92,7 +92,7 @@ static inline lr_scanner *layered_list(const struct layered_stand *stands, int n
     test_log_init(&log);
     assert_true(num <= MOST);
     for (int m = 0; m < 2 * num; m++) {
-        modules[m] = layered_module(&stands[m / 2], m % 2, m / 2);
+        modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
     }
     const lr_scanner_params params = {.name = "layered list",
                                       .modules = modules,

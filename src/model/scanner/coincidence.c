@@ -117,7 +117,7 @@ static bool positions_allow(const lr_scanner *scanner, const lr_module *i, const
  * them has both on one side. */
 static bool layers_allow(const lr_module *i, const lr_module *j)
 {
-    return i->layer == j->layer || i->block != j->block;
+    return i->layer == j->layer || i->block != j->block || i->block == 0;
 }
 
 /* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by keep_set. */

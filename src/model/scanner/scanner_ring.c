@@ -231,7 +231,7 @@ static void fill_panels(const struct layout *layout, lr_module *modules)
                     modules[index] = block_module(layout, ring, k, block);
                     if (layout->ring->num_layers > 0) {
                         lr_module whole = modules[index];
-                        whole.block = layout->layers > 1 ? index / layout->layers : 0;
+                        whole.block = layout->layers > 1 ? index / layout->layers + 1 : 0;
                         fill_layers(layout, &whole, block, &modules[index]);
                     }
                     index += layout->layers;
