@@ -266,12 +266,256 @@ static void yaml_there_and_back(void **state)
     }
 }
 
+/* Centred layers of the same crystals everywhere, as .geom can have them. */
+static lr_scanner *centred_layers(void)
+{
+    static const int around[2] = {3, 3}, along[2] = {4, 4}, fewer_around[2] = {2, 2},
+                     fewer[2] = {3, 3};
+    const lr_layer layers[2] = {{.depth_mm = 5},
+                                {.depth_mm = 4,
+                                 .front_mm = 6.5,
+                                 .block_crystals = {fewer_around, fewer},
+                                 .pitch_mm = {2.5, 2.25},
+                                 .face_mm = {2.25, 2}}};
+    const lr_ring ring = {.radius_mm = 50,
+                          .modules = 7,
+                          .first_angle_deg = 90,
+                          .rings = 2,
+                          .ring_pitch_mm = 31,
+                          .blocks = {2, 2},
+                          .block_crystals = {around, along},
+                          .block_gap_mm = {0.75, 0.5},
+                          .pitch_mm = {2, 1.75},
+                          .face_mm = {1.75, 1.5},
+                          .depth_mm = 12,
+                          .layers = layers,
+                          .num_layers = 2};
+    struct test_log log;
+    test_log_init(&log);
+    return layered_checked(
+        lr_scanner_create_ring(&(lr_scanner_params){.name = "centred",
+                                                    .detection_depth_mm = 1.5,
+                                                    .coincidence.min_module_difference = 2,
+                                                    .log = &log.log},
+                               &ring),
+        &log);
+}
+
+static const lr_module *crystal_place(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const int m = lr_scanner_module_of(scanner, crystal);
+    const lr_module *module = &scanner->modules[m];
+    const int within = crystal - scanner->first_crystal[m];
+    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
+                             centre_mm);
+    return module;
+}
+
+/* Every crystal of one scanner is one of the other, in a module of its layer; blocks are alike. */
+static void assert_same_crystals(const lr_scanner *a, const lr_scanner *b, double most_mm)
+{
+    int *block_of = calloc((size_t)a->num_modules + 1, sizeof(int));
+    assert_non_null(block_of);
+    assert_int_equal(a->num_crystals, b->num_crystals);
+    assert_int_equal(a->num_modules, b->num_modules);
+    for (int c = 0; c < a->num_crystals; c++) {
+        const lr_module *one = &a->modules[lr_scanner_module_of(a, c)];
+        double centre[3], nearest = INFINITY;
+        const lr_module *found = NULL;
+        crystal_place(a, c, centre);
+        for (int other = 0; other < b->num_crystals; other++) {
+            double there[3];
+            crystal_place(b, other, there);
+            const double off =
+                hypot(hypot(there[0] - centre[0], there[1] - centre[1]), there[2] - centre[2]);
+            if (off < nearest) {
+                nearest = off;
+                found = &b->modules[lr_scanner_module_of(b, other)];
+            }
+        }
+        assert_true(nearest <= most_mm);
+        assert_int_equal(one->layer, found->layer);
+        assert_true(fabs(one->depth_mm - found->depth_mm) <= most_mm);
+        assert_true(one->block >= 0 && one->block <= a->num_modules);
+        assert_true(block_of[one->block] == 0 || block_of[one->block] == found->block);
+        block_of[one->block] = found->block;
+    }
+    free(block_of);
+}
+
+static void castor_there_and_back(void **state)
+{
+    (void)state;
+    lr_scanner *scanner = centred_layers();
+    lr_scanner *again =
+        there_and_back(scanner, "again.geom", "crystals size depth               : 5,4\n");
+    assert_same_modules(scanner, again, 1e-6);
+    lr_scanner_destroy(again);
+    again = there_and_back(scanner, "again.hscan", "number of crystals in layer(s): 672,336\n");
+    assert_same_modules(scanner, again, 2e-5); /* float32 */
+    assert_int_equal(again->coincidence.min_module_difference, 2);
+    lr_scanner_destroy(again);
+    lr_scanner_destroy(scanner);
+    scanner = layered_ring();
+    again = there_and_back(scanner, "again.hscan", "number of layers              : 2\n");
+    assert_int_equal(again->num_positions, 8);
+    assert_same_crystals(scanner, again, 2e-5);
+    lr_scanner_destroy(again);
+    lr_scanner_destroy(scanner);
+}
+
+/* Depths of interaction that differ by layer cannot be kept. */
+static void castor_depths_differ(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "modality: PET\nscanner name: two\nnumber of elements: 128\nnumber of layers: 2\n"
+        "scanner radius: 30,38\nnumber of rsectors: 8\nnumber of crystals transaxial: 4\n"
+        "number of crystals axial: 2\ncrystals size depth: 7,8\ncrystals size transaxial: 4\n"
+        "crystals size axial: 2\nmean depth of interaction: 2.5,3\n"
+        "field of view axial: 10\n";
+    struct test_log log;
+    struct test_folder folder;
+    char path[128];
+    test_log_init(&log);
+    folder_init(&folder);
+    folder_file(&folder, path, "two.geom");
+    bytes_write(path, text, strlen(text));
+    lr_scanner *scanner = lr_scanner_read(path, &log.log);
+    if (scanner == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_non_null(
+        strstr(log.warning, "hits are read 2.5 mm behind the front faces of all layers"));
+    assert_true(scanner->detection_depth_mm == 2.5);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        assert_int_equal(scanner->modules[m].layer, m % 2);
+        assert_int_equal(scanner->modules[m].block, m / 2 + 1);
+        assert_int_equal(scanner->modules[m].position, m / 2);
+    }
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* --- events --- */
+
+static lr_scanner *read_scanner(const char *path)
+{
+    struct test_log log;
+    test_log_init(&log);
+    lr_scanner *scanner = lr_scanner_read(path, &log.log);
+    if (scanner == NULL || log.num_warnings > 0) {
+        fail_msg("%s%s", log.error, log.warning);
+    }
+    return scanner;
+}
+
+static void write_events(const char *path, const lr_lors *lors, const lr_event *events, int count)
+{
+    struct test_log log;
+    test_log_init(&log);
+    const lr_events_info info = {.duration_s = 1};
+    lr_events_writer *writer = lr_events_writer_create(
+        &(lr_events_writer_params){.path = path, .lors = lors, .info = &info, .log = &log.log});
+    if (writer == NULL) {
+        fail_msg("%s", log.error);
+    }
+    const lr_event_sink sink = lr_events_writer_sink(writer);
+    assert_int_equal(sink.take(sink.user, events, count), LR_OK);
+    if (lr_events_writer_finish(writer) != LR_OK) {
+        fail_msg("%s", log.error);
+    }
+}
+
+/* Crystals of two scanners at one place, in the same layer. */
+static bool is_same_crystal(const lr_scanner *a, int in_a, const lr_scanner *b, int in_b)
+{
+    double x[3], y[3];
+    const lr_module *one = crystal_place(a, in_a, x), *other = crystal_place(b, in_b, y);
+    return hypot(hypot(x[0] - y[0], x[1] - y[1]), x[2] - y[2]) < 1e-3 && one->layer == other->layer;
+}
+
+static bool is_same_event(const lr_scanner *a, const lr_event *in_a, const lr_scanner *b,
+                          const lr_event *in_b)
+{
+    return (is_same_crystal(a, in_a->crystals[0], b, in_b->crystals[0]) &&
+            is_same_crystal(a, in_a->crystals[1], b, in_b->crystals[1])) ||
+           (is_same_crystal(a, in_a->crystals[0], b, in_b->crystals[1]) &&
+            is_same_crystal(a, in_a->crystals[1], b, in_b->crystals[0]));
+}
+
+enum { NUM_EVENTS = 200 };
+
+static void draw_events(const lr_lors *lors, lr_event *events)
+{
+    uint64_t seed = test_seed();
+    for (int k = 0; k < NUM_EVENTS; k++) {
+        int64_t lor;
+        do {
+            lor = (int64_t)(test_random(&seed) * (double)lors->count);
+        } while (!lr_lors_in_coincidence(lors, lor));
+        events[k] = (lr_event){.weight = 1, .time_ms = (uint32_t)k};
+        lr_lors_crystals(lors, lor, events[k].crystals);
+    }
+}
+
+/* Written for one scanner, read for it and for the one that the file brings. */
+static void check_events(lr_scanner *scanner, const char *name, const char *scanner_name)
+{
+    struct test_log log;
+    struct test_folder folder;
+    char path[128], scanner_path[128];
+    lr_event events[NUM_EVENTS];
+    test_log_init(&log);
+    folder_init(&folder);
+    folder_file(&folder, path, name);
+    folder_file(&folder, scanner_path, scanner_name);
+    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    draw_events(lors, events);
+    write_events(path, lors, events, NUM_EVENTS);
+    if (strcmp(name, scanner_name) != 0) {
+        assert_int_equal(lr_scanner_write(scanner_path, scanner, &log.log), LR_OK);
+    }
+    lr_scanner *brought = read_scanner(scanner_path);
+    assert_int_equal(brought->num_positions, scanner->num_positions);
+    assert_int_equal(brought->coincidence.min_module_difference,
+                     scanner->coincidence.min_module_difference);
+    assert_same_crystals(scanner, brought, 1e-3);
+    for (int own = 0; own < 2; own++) {
+        const lr_scanner *with = own ? scanner : brought;
+        const lr_events_source source = {.path = path, .scanner = with, .log = &log.log};
+        lr_event_list *list = lr_event_list_read(&source);
+        if (list == NULL) {
+            fail_msg("%s", log.error);
+        }
+        assert_int_equal(list->count, NUM_EVENTS);
+        for (int k = 0; k < NUM_EVENTS; k++) {
+            assert_true(is_same_event(scanner, &events[k], with, &list->events[k]));
+        }
+        lr_event_list_destroy(list);
+    }
+    lr_scanner_destroy(brought);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+static void events_find_their_layer(void **state)
+{
+    (void)state;
+    check_events(layered_ring(), "a.petsird", "a.petsird");
+    check_events(centred_layers(), "a.petsird", "a.petsird");
+    check_events(centred_layers(), "a.Cdh", "a.geom");
+    check_events(centred_layers(), "a.Cdh", "a.hscan");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(impossible_layers_are_refused), cmocka_unit_test(layers_are_modules),
         cmocka_unit_test(listed_modules_have_layers),    cmocka_unit_test(rules_count_blocks),
-        cmocka_unit_test(yaml_there_and_back),
+        cmocka_unit_test(yaml_there_and_back),           cmocka_unit_test(castor_there_and_back),
+        cmocka_unit_test(castor_depths_differ),          cmocka_unit_test(events_find_their_layer),
     };
     return cmocka_run_group_tests_name("scanner layers", tests, NULL, NULL);
 }
