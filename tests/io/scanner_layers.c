@@ -397,6 +397,92 @@ static void castor_depths_differ(void **state)
     folder_finish(&folder);
 }
 
+/* --- other lists of crystals --- */
+
+/* STIR's map, with the layer behind numbered 1 and the one in front 2. */
+static void maps_have_layers(void **state)
+{
+    (void)state;
+    struct test_log log;
+    struct test_folder folder;
+    char path[128];
+    test_log_init(&log);
+    folder_init(&folder);
+    folder_file(&folder, path, "map.txt");
+    static const int nu = 4, nv = 3;
+    const lr_layer layers[2] = {{.depth_mm = 6}, {.depth_mm = 6}};
+    const lr_ring ring = {.radius_mm = 40,
+                          .modules = 8,
+                          .block_crystals = {&nu, &nv},
+                          .pitch_mm = {3, 3.5},
+                          .face_mm = {3, 3.5},
+                          .depth_mm = 12,
+                          .layers = layers,
+                          .num_layers = 2};
+    lr_scanner *scanner =
+        layered_checked(lr_scanner_create_ring(&(lr_scanner_params){.log = &log.log}, &ring), &log);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "# depth_mm: 6\n");
+    for (int c = 0; c < scanner->num_crystals; c++) {
+        double centre[3];
+        const lr_module *module = crystal_place(scanner, c, centre);
+        const int within = c % (nu * nv);
+        fprintf(file, "%d %d %d %.6f %.6f %.6f\n", within / nu, module->position * nu + within % nu,
+                2 - module->layer, centre[0], centre[1], centre[2]);
+    }
+    fclose(file);
+    lr_scanner *again = lr_scanner_read(path, &log.log);
+    if (again == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_int_equal(again->num_positions, 8);
+    assert_same_modules(scanner, again, 1e-5);
+    lr_scanner_destroy(again);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
+/* Nothing but places: modules behind others become their layers, inserts do not. */
+static void layers_are_found(void **state)
+{
+    (void)state;
+    struct test_log log;
+    test_log_init(&log);
+    for (int far = 0; far < 2; far++) {
+        lr_crystal crystals[2 * 2 * 6];
+        int count = 0, crystal_of[2 * 2 * 6];
+        for (int side = -1; side <= 1; side += 2) {
+            for (int n = 0; n < 12; n++) {
+                const double y = 40 + (n < 6 ? 3 : far ? 15 : 9);
+                crystals[count++] =
+                    (lr_crystal){.centre_mm = {2.5 * (n % 3 - 1), side * y, 3 * (n / 3 % 2)},
+                                 .axes = {{1, 0, 0}, {0, 0, 1}, {0, 1, 0}},
+                                 .size_mm = {2.5, 3, 5},
+                                 .group = side};
+            }
+        }
+        lr_scanner *scanner = lr_scanner_from_crystals(
+            &(lr_crystal_list){
+                .crystals = crystals, .num_crystals = count, .finds_layers = true, .log = &log.log},
+            crystal_of, NULL);
+        if (scanner == NULL) {
+            fail_msg("%s", log.error);
+        }
+        assert_int_equal(scanner->num_modules, 4);
+        for (int c = 0; c < count; c++) {
+            double centre[3];
+            const lr_module *module = crystal_place(scanner, crystal_of[c], centre);
+            assert_int_equal(module->layer, far ? 0 : c / 6 % 2);
+            assert_int_equal(module->block, far ? 0 : c / 12 + 1);
+            for (int k = 0; k < 3; k++) {
+                assert_true(fabs(centre[k] - crystals[c].centre_mm[k]) < 1e-9);
+            }
+        }
+        lr_scanner_destroy(scanner);
+    }
+}
+
 /* --- events --- */
 
 static lr_scanner *read_scanner(const char *path)
@@ -512,10 +598,16 @@ static void events_find_their_layer(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(impossible_layers_are_refused), cmocka_unit_test(layers_are_modules),
-        cmocka_unit_test(listed_modules_have_layers),    cmocka_unit_test(rules_count_blocks),
-        cmocka_unit_test(yaml_there_and_back),           cmocka_unit_test(castor_there_and_back),
-        cmocka_unit_test(castor_depths_differ),          cmocka_unit_test(events_find_their_layer),
+        cmocka_unit_test(impossible_layers_are_refused),
+        cmocka_unit_test(layers_are_modules),
+        cmocka_unit_test(listed_modules_have_layers),
+        cmocka_unit_test(rules_count_blocks),
+        cmocka_unit_test(yaml_there_and_back),
+        cmocka_unit_test(castor_there_and_back),
+        cmocka_unit_test(castor_depths_differ),
+        cmocka_unit_test(maps_have_layers),
+        cmocka_unit_test(layers_are_found),
+        cmocka_unit_test(events_find_their_layer),
     };
     return cmocka_run_group_tests_name("scanner layers", tests, NULL, NULL);
 }
