@@ -483,6 +483,40 @@ static void layers_are_found(void **state)
     }
 }
 
+/* Data files keep layers of their scanner, and tell scanners apart by them. */
+static void hdf5_keeps_layers(void **state)
+{
+    (void)state;
+    struct test_log log;
+    struct test_folder folder;
+    char path[128];
+    test_log_init(&log);
+    folder_init(&folder);
+    folder_file(&folder, path, "data.h5");
+    lr_scanner *scanner = layered_tilted();
+    lr_lors *lors = lr_lors_create(scanner, &log.log);
+    lr_lor_data *data = lr_lor_data_create(lors, &log.log);
+    assert_int_equal(lr_lor_data_write(path, lors, data, &log.log), LR_OK);
+    lr_scanner *again = lr_scanner_read_hdf5(path, &log.log);
+    if (again == NULL) {
+        fail_msg("%s", log.error);
+    }
+    assert_same_modules(scanner, again, 0);
+    bool keep[256];
+    memset(keep, true, sizeof(keep));
+    struct layered_rest rest = layered_keep(scanner, keep);
+    lr_lors *flat = lr_lors_create(rest.scanner, &log.log);
+    assert_null(lr_lor_data_read(path, flat, &log.log));
+    assert_non_null(strstr(log.error, "has no blocks of layers, and the file's has"));
+    lr_lors_destroy(flat);
+    layered_rest_finish(&rest);
+    lr_scanner_destroy(again);
+    lr_lor_data_destroy(data);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    folder_finish(&folder);
+}
+
 /* --- events --- */
 
 static lr_scanner *read_scanner(const char *path)
@@ -607,6 +641,7 @@ int main(void)
         cmocka_unit_test(castor_depths_differ),
         cmocka_unit_test(maps_have_layers),
         cmocka_unit_test(layers_are_found),
+        cmocka_unit_test(hdf5_keeps_layers),
         cmocka_unit_test(events_find_their_layer),
     };
     return cmocka_run_group_tests_name("scanner layers", tests, NULL, NULL);
