@@ -218,7 +218,8 @@ typedef struct lr_photon_params {
 /* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
  * direction, until `count` of them have met a crystal's face on both sides, of the first module
  * there, which stops them in gaps and from behind, too,
- * in coincidence: geometry alone, nothing scatters or is absorbed. Lines are off by `blur`, times of
+ * in coincidence: geometry alone, nothing scatters or is absorbed. Of blocks with layers a photon sees
+ * one layer, any of them as likely. Lines are off by `blur`, times of
  * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
  * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is detected; what the sink

@@ -27,6 +27,9 @@ static void add_module(struct lr_sha256 *sha, const lr_module *module)
     lr_sha256_add(sha, module->face_mm, sizeof(module->face_mm));
     lr_sha256_add(sha, &module->depth_mm, sizeof(module->depth_mm));
     lr_sha256_add(sha, places, sizeof(places));
+    if (module->layer > 0) { /* scanners without layers keep their keys */
+        lr_sha256_add(sha, &module->layer, sizeof(module->layer));
+    }
 }
 
 static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])

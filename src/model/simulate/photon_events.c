@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/scanner/layers.h"
 #include "model/simulate/sight.h"
 
 #include <Random123/philox.h>
@@ -43,6 +44,7 @@ struct simulation {
     double sigma_mm;           /* of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
+    int num_layers;
     double most_up; /* directions with a larger axial part, up or down, meet no two modules */
     struct batch {
         lr_event *events; /* owned [RUNS][RUN_PAIRS] */
@@ -257,6 +259,18 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
                    pair->point_mm);
 }
 
+/* The layers in which the pair's two photons may be met: without penetration each layer counts as if
+ * it were the only one, so that any is as likely. */
+static void draw_layers(const struct simulation *simulation, const struct pair *pair, int layers[2])
+{
+    double u[2] = {0, 0};
+    if (simulation->num_layers > 1) {
+        uniform_pair(simulation->params->seed, pair->number, 5, u);
+    }
+    layers[0] = (int)(u[0] * simulation->num_layers);
+    layers[1] = (int)(u[1] * simulation->num_layers);
+}
+
 /* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
  * which stops the photon all the same; false: the module is not met. */
 static bool meet(const struct simulation *simulation, int m, const struct pair *pair, double sign,
@@ -293,8 +307,9 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The first module met so far. */
+/* The first module of a layer met so far. */
 struct nearest {
+    int layer;
     double distance_mm;
     int module, crystal;
 };
@@ -307,22 +322,24 @@ static void meet_sector(const struct simulation *simulation, const struct pair *
         const int m = sight->modules[k];
         double distance_mm;
         int crystal;
-        if (meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
+        if (sight->scanner->modules[m].layer == nearest->layer &&
+            meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
             (distance_mm < nearest->distance_mm ||
              (distance_mm == nearest->distance_mm && m < nearest->module))) {
-            *nearest = (struct nearest){distance_mm, m, crystal};
+            *nearest = (struct nearest){nearest->layer, distance_mm, m, crystal};
         }
     }
 }
 
-/* The crystal of the first module on that side, -1: none. */
-static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign)
+/* The crystal of the first module of a layer on that side, -1: none. */
+static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign,
+                         int layer)
 {
     const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1],
                                  sign * pair->direction[2]};
     const struct lr_sight_sectors sectors =
         lr_sight_find(&simulation->sight, pair->point_mm, direction);
-    struct nearest nearest = {HUGE_VAL, -1, -1};
+    struct nearest nearest = {layer, HUGE_VAL, -1, -1};
     for (int s = sectors.first; s <= sectors.last; s++) {
         meet_sector(simulation, pair, sign, s % LR_SIGHT_SECTORS, &nearest);
     }
@@ -334,8 +351,10 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
 {
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
-    const int a = first_crystal(simulation, pair, -1);
-    const int b = a >= 0 ? first_crystal(simulation, pair, 1) : -1;
+    int layers[2];
+    draw_layers(simulation, pair, layers);
+    const int a = first_crystal(simulation, pair, -1, layers[0]);
+    const int b = a >= 0 ? first_crystal(simulation, pair, 1, layers[1]) : -1;
     const int64_t lor = b >= 0 ? lr_lors_number(lors, a, b) : -1;
     if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) {
         return false;
@@ -500,6 +519,7 @@ static lr_status prepare(struct simulation *simulation)
     LR_TRY(check_blur(params));
     LR_TRY(cumulate(simulation));
     LR_TRY(divide_activity(simulation));
+    simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     simulation->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
