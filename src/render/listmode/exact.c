@@ -6,14 +6,13 @@
 #include "base/parallel.h"
 #include "base/vec.h"
 #include "common/bindings.h"
+#include "listmode/faces.h"
 #include "listmode/line.h"
-#include "model/scanner/arrangement.h"
 #include "render/listmode/listmode.h"
 #include "render/loop_limit.h"
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define PI 3.14159265358979323846
 #define ROOT_OF_TWO_PI 2.5066282746310002
@@ -27,48 +26,10 @@ enum { TURNS_OF_CUTS = 1 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
 
 /* --- modules --- */
 
-/* The grid axis along which every module has one of its own; -1: there is none. */
-static int shared_axis(const lr_scanner *scanner)
-{
-    for (int axis = 2; axis >= 0; axis--) {
-        int count = 0;
-        while (count < scanner->num_modules &&
-               lr_module_axial(&scanner->modules[count], axis) >= 0) {
-            count++;
-        }
-        if (count == scanner->num_modules) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
-/* As the shader has them. */
-struct device_module {
-    double across[4], along[4], normal[4];
-};
-
-static struct device_module module_of(const lr_module *module, int axis)
-{
-    struct device_module out = {{0}, {0}, {0}};
-    const bool is_u = axis >= 0 && lr_module_axial(module, axis) == 0;
-    memcpy(out.across, is_u ? module->v : module->u, 3 * sizeof(double));
-    memcpy(out.along, is_u ? module->u : module->v, 3 * sizeof(double));
-    memcpy(out.normal, module->normal, 3 * sizeof(double));
-    out.across[3] = 0.5 * module->face_mm[is_u ? 1 : 0];
-    out.along[3] = 0.5 * module->face_mm[is_u ? 0 : 1];
-    return out;
-}
-
 struct gl_buffer *lr_listmode_exact_modules(const struct lr_listmode_compute *compute)
 {
     const lr_scanner *scanner = compute->params.model->scanner;
-    const int axis = shared_axis(scanner);
-    struct device_module *modules =
-        lr_alloc(scanner->num_modules, sizeof(*modules), "modules", compute->params.log);
-    for (int m = 0; modules != NULL && m < scanner->num_modules; m++) {
-        modules[m] = module_of(&scanner->modules[m], axis);
-    }
+    struct lr_listmode_module *modules = lr_listmode_modules(scanner, compute->params.log);
     struct gl_buffer *buffer =
         modules != NULL
             ? gl_buffer_create(compute->ctx,
@@ -210,7 +171,7 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
     const struct lr_listmode_backend_params *params = &compute->params;
     struct lr_listmode_exact *exact = &compute->exact;
     const double shortest_mm = shortest_line(params);
-    exact->is_leaning = shared_axis(params->model->scanner) < 0;
+    exact->is_leaning = lr_listmode_is_leaning(params->model->scanner);
     exact->plane_points = plane_points(params->model);
     exact->pieces = most_pieces(params->model, shortest_mm);
     frexp(1.01 * largest_angle(params, shortest_mm) * largest_density(params), &exact->exponent);
