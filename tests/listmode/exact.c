@@ -642,5 +642,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
+    if (lacks_device(backend)) {
+        return 77;
+    }
     return cmocka_run_group_tests(tests, setup, teardown);
 }
