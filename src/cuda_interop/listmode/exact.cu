@@ -7,7 +7,7 @@
 namespace
 {
 
-constexpr unsigned threads = 128;
+constexpr unsigned threads = 128, blocks_at_once = 4;
 
 struct atomic_add {
     __device__ void operator()(float *to, float number) const
@@ -17,7 +17,8 @@ struct atomic_add {
 };
 
 template <bool Leaning>
-__global__ void __launch_bounds__(threads) forward(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(threads, blocks_at_once)
+    forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
     const lr_cuda_list_frame &frame = pass.frames[chunk.axis];
@@ -29,7 +30,8 @@ __global__ void __launch_bounds__(threads) forward(const __grid_constant__ lr_cu
 }
 
 template <bool Leaning>
-__global__ void __launch_bounds__(threads) back(const __grid_constant__ lr_cuda_list_pass pass)
+__global__ void __launch_bounds__(threads, blocks_at_once)
+    back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
     const lr_cuda_list_frame &frame = pass.frames[chunk.axis];
