@@ -65,8 +65,8 @@ struct choice {
 
 /* "auto" is the first that serves and finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_OF_NONE, arrange_by_cuda},
-    {"compute", create_compute, LR_PLACE_GL, EXACT_OF_NONE, NULL},
+    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_WHERE_NOTHING_HIDES, arrange_by_cuda},
+    {"compute", create_compute, LR_PLACE_GL, EXACT_WHERE_NOTHING_HIDES, NULL},
     {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES, NULL},
     {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL, NULL},
 };
