@@ -404,6 +404,30 @@ static bool is_variant(const lr_operator *op, const struct direct_variant *varia
                : variant->storage == LR_DIRECT_BUFFERS || strcmp(backend, "cpu") != 0;
 }
 
+static bool is_cuda(const struct direct_variant *variant)
+{
+    return variant->backend != NULL && strcmp(variant->backend, "cuda") == 0;
+}
+
+static void tell_skipped(const struct direct_bench *bench, const struct direct_variant *variant,
+                         lr_status status)
+{
+    const char *lacks = is_cuda(variant) ? "no CUDA device" : "no device";
+    report_info(bench->report, "%s is skipped: %s", variant->name,
+                status == LR_NO_DEVICE ? lacks : "not with this kernel");
+}
+
+/* A device that one variant of CUDA lacks all lack, in all cases. */
+static bool is_skipped(const struct direct_bench *bench, const struct direct_case *what,
+                       const struct direct_variant *variant)
+{
+    const bool lacks = bench->without_cuda != NULL && is_cuda(variant);
+    if (lacks && bench->without_cuda == what) {
+        tell_skipped(bench, variant, LR_NO_DEVICE);
+    }
+    return lacks;
+}
+
 static lr_status measure_case(struct direct_bench *bench, const struct direct_case *what,
                               const struct direct_variant *variant)
 {
@@ -416,8 +440,10 @@ static lr_status measure_case(struct direct_bench *bench, const struct direct_ca
                                           : report_reason(bench->report);
     lr_operator_destroy(op);
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && (is_other || bench->num_variants > 1)) {
-        report_info(bench->report, "%s is left out: %s", variant->name,
-                    status == LR_NO_DEVICE ? "no device" : "not with this kernel");
+        tell_skipped(bench, variant, status);
+        if (status == LR_NO_DEVICE && is_cuda(variant)) {
+            bench->without_cuda = what;
+        }
         return LR_OK;
     }
     CLI_TRY(status);
@@ -475,7 +501,9 @@ static lr_status run_bench(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
-            CLI_TRY(measure_case(bench, &cases[k], bench->variants[n]));
+            if (!is_skipped(bench, &cases[k], bench->variants[n])) {
+                CLI_TRY(measure_case(bench, &cases[k], bench->variants[n]));
+            }
         }
     }
     if (bench->report->json) {

@@ -78,6 +78,9 @@ struct direct_bench {
     bool has_peers;   /* Fourier transforms too */
     int device, threads, repeat;
     double seconds;
+    const struct direct_case
+        *without_cuda; /* where CUDA turned out to lack: its variants are skipped from then
+                                               on, and are named with this case; NULL = not yet */
     struct direct_outcome outcomes[DIRECT_NUM_CASES * DIRECT_NUM_VARIANTS];
     int num_outcomes;
 };

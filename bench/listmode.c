@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", NULL};
+const char *const listmode_kernels[LISTMODE_NUM_KERNELS + 1] = {"tube", "line", "exact", NULL};
 const char *const listmode_backends[LISTMODE_NUM_BACKENDS + 1] = {"cpu", "native", "compute",
                                                                   "cuda", NULL};
 
@@ -72,11 +72,21 @@ static lr_status measure_variants(struct listmode_bench *bench, struct listmode_
     return measure(bench, way);
 }
 
+/* Exact elements, which know no width and take long on processors, come in the first table unless they are
+ * asked for. */
+static bool has_kernel(const struct listmode_bench *bench, int kernel,
+                       const struct listmode_case *what)
+{
+    const bool is_usual = kernel != LR_LISTMODE_EXACT || bench->is_exact_alone ||
+                          strcmp(what->table, listmode_tables[0]) == 0;
+    return bench->kernels[kernel] && is_usual;
+}
+
 /* With and without time of flight, by every kernel. */
 static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_way *way)
 {
     for (int kernel = 0; kernel < LISTMODE_NUM_KERNELS; kernel++) {
-        for (int has_tof = 0; has_tof < 2 && bench->kernels[kernel]; has_tof++) {
+        for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way->what); has_tof++) {
             way->kernel = (lr_listmode_kernel)kernel;
             way->has_tof = has_tof != 0;
             if (has_tof ? bench->with_tof : bench->without_tof) {
@@ -157,6 +167,7 @@ static void choose(struct listmode_bench *bench, struct cli_args *args)
     for (int k = 0; k < LISTMODE_NUM_KERNELS; k++) {
         bench->kernels[k] = kernel < 0 || k == kernel;
     }
+    bench->is_exact_alone = kernel == LR_LISTMODE_EXACT;
     bench->is_all = backend == LISTMODE_NUM_BACKENDS;
     bench->backend = backend >= 0 && !bench->is_all ? backends[backend] : NULL;
     bench->without_tof = !args_has(args, "--only-tof");
@@ -220,7 +231,7 @@ static const struct cli_option options[] = {
      "default; first (75 x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the "
      "paper's steps), public (10 million on a Discovery MI, 34 subsets)",
      false},
-    {"--kernel", "NAME", "tube or line; default both", false},
+    {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only", false},
     {"--only-tof", NULL, "nothing without time of flight", false},
     {"--without-tof", NULL, "nothing with time of flight", false},
     {"--tof-ps", "PS", "time resolution, FWHM; default 600", false},

@@ -13,7 +13,7 @@
 #include <lr/listmode.h>
 
 enum {
-    LISTMODE_NUM_KERNELS = 2, /* those of every backend */
+    LISTMODE_NUM_KERNELS = 3,
     LISTMODE_NUM_BACKENDS = 4,
     LISTMODE_NUM_TABLES = 8,
     LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are measured where none is named */
@@ -68,6 +68,7 @@ struct listmode_outcome {
 struct listmode_bench {
     struct report *report;
     bool tables[LISTMODE_NUM_TABLES], kernels[LISTMODE_NUM_KERNELS];
+    bool is_exact_alone; /* the exact kernel is asked for by name */
     bool is_all;         /* backends, one after the other */
     const char *backend; /* else this one; NULL = auto */
     const char *path;    /* of the JSON; NULL = none */

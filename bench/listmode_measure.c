@@ -9,6 +9,7 @@ enum {
     COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
     COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
     COUNTED_VOXELS = 1 << 20, /* in an image of so many; fewer lines in a larger one */
+    COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
     MOST_IN_A_ROW = 32        /* iterations that one look at the clock is of */
 };
 
@@ -62,9 +63,9 @@ static lr_status count_visits(const struct listmode_bench *bench, const lr_event
     const lr_grid grid = listmode_grid(outcome->way.what);
     const int64_t fit = (int64_t)COUNTED_LINES * COUNTED_VOXELS /
                         ((int64_t)grid.size[0] * grid.size[1] * grid.size[2]);
-    const int64_t most = fit > COUNTED_LINES   ? COUNTED_LINES
-                         : fit < COUNTED_LEAST ? COUNTED_LEAST
-                                               : fit;
+    const int64_t usual =
+        outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
+    const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
     const int64_t count = outcome->lines < most ? outcome->lines : most;
     struct listmode_way way = outcome->way;
     double elements = 0;

@@ -19,6 +19,15 @@ find_library(CAIRO_LIBRARY cairo REQUIRED)
 pkg_check_modules(GLFW IMPORTED_TARGET glfw3)
 pkg_check_modules(IMGUI IMPORTED_TARGET imgui)
 find_path(CGLM_INCLUDE_DIR cglm/cglm.h)
+# MPI and the composition of several guesses are left out where these are missing. MPI's C++ is not used.
+set(MPI_CXX_SKIP_MPICXX TRUE)
+find_package(MPI COMPONENTS C)
+find_path(LAPACKE_INCLUDE_DIR lapacke.h)
+find_library(LAPACKE_LIBRARY lapacke)
+if(NOT MPI_C_FOUND OR NOT LAPACKE_LIBRARY)
+    message(STATUS "many processes: need MPI and LAPACKE "
+                   "(apt-get install libopenmpi-dev openmpi-bin liblapacke-dev)")
+endif()
 find_program(GLSLANG_VALIDATOR glslangValidator REQUIRED)
 
 add_library(lr_dependencies INTERFACE)

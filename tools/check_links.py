@@ -4,7 +4,8 @@
 symbols of what was built: also calls through public headers are seen. Prints one line per violation; exit
 code 1 when there is any.
 
-usage: check_links.py BUILD     BUILD holds folders.txt and the objects of each folder's library
+usage: check_links.py BUILD     BUILD holds folders.txt and the objects of each folder's library, and of the
+                                viewer, which may call any folder
 """
 import json
 import re
@@ -19,7 +20,13 @@ DISPATCHERS = {
     "io/files/file_kind.c",           # what files begin with
     "io/images/image.c",              # formats of images
     "io/scanners/scanner_formats.c",  # formats of scanners
+    "viewer/tools/tools.c",           # the viewer's tools, and what they do at a click or with a file
+    "viewer/frame/panels.c",          # their panels
+    "viewer/script/command.c",        # the steps of scripts
 }
+
+# It has a library of its own, whose objects lie elsewhere.
+VIEWER = "CMakeFiles/lr_viewer.dir/src/viewer"
 
 
 def read_folders(build):
@@ -50,9 +57,13 @@ def read_outputs(build):
     return {str((build / match.group(1)).resolve()) for match in made if match}
 
 
-def read_objects(build, folder, outputs):
+def root_of(build, folder):
+    return build / VIEWER if folder == "viewer" else \
+        build / "src" / folder / "CMakeFiles" / f"lr_{folder}.dir"
+
+
+def read_objects(root, outputs):
     """What a folder's files define, {name: file}, and want, {name: files}."""
-    root = build / "src" / folder / "CMakeFiles" / f"lr_{folder}.dir"
     objects = [path for path in sorted(root.rglob("*.o"))
                if not outputs or str(path.resolve()) in outputs]
     if not objects:
@@ -104,12 +115,13 @@ def check(build):
     allowed = read_folders(build)
     home, wanted = {}, {}
     outputs = read_outputs(build)
-    for folder in allowed:
-        defined, wanted[folder] = read_objects(build, folder, outputs)
+    viewer = ["viewer"] if (build / VIEWER).is_dir() else []
+    for folder in [*allowed, *viewer]:
+        defined, wanted[folder] = read_objects(root_of(build, folder), outputs)
         for name, file in defined.items():
             home.setdefault(name, (folder, file))
-    for folder, names in wanted.items():
-        for name, files in sorted(names.items()):
+    for folder in allowed:
+        for name, files in sorted(wanted[folder].items()):
             there, _ = home.get(name, (None, None))
             if there is not None and not allowed[folder] & {there, name}:
                 for file in sorted(files):

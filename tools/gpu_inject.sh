@@ -10,6 +10,7 @@
 #   JOBS    runs at a time; default: as many as processors
 #   KINDS   of calls; default "cuda gl"
 #   CASES   regular expression of the cases, as NAME.BACKEND; default: all
+# INJECT_DEPTH=5 in the environment tries one of the calls that come through the same five functions.
 # The build folder is configured as for tools/gpu_check.sh; what is missing in it is built first. The
 # exit code is 0 only when every fault was dealt with.
 set -uo pipefail

@@ -101,6 +101,7 @@
 #define LR_BIND_LIST_TABLE 3
 #define LR_BIND_LIST_GRID 4
 #define LR_BIND_LIST_ELEMENTS 7
+#define LR_BIND_LIST_MODULES 7 /* of the pass that finds lines of exact elements */
 
 /* what updates of the family direct do to a texel */
 #define LR_DIRECT_DO_RAMLA 0
@@ -120,6 +121,7 @@
 #define LR_GROUP_SIZE 64
 #define LR_VECTOR_GROUP 256
 #define LR_VECTOR_NUM_SUMS 5
+#define LR_VECTOR_LARGEST 3 /* of the sums of a vector, this one is the largest number */
 #define LR_MAX_TARGETS 96
 
 /* threads of a group that sorts rows, and the bits of a digit: a number of each digit for each thread
@@ -136,10 +138,15 @@
 #define LR_DIRECT_OUTPUTS 4
 #define LR_DIRECT_QUADS 2
 
-/* threads of a group of the family listmode, of one that goes forward by slabs, and what is added to
- * exponents that may be negative */
+/* threads of a group of the family listmode, of one that goes forward by slabs, of one of exact elements,
+ * and what is added to exponents that may be negative */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
+#define LR_EVENTS_EXACT_GROUP 64
+/* half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
+ * seen in pieces, at most so many along an axis */
+#define LR_EVENTS_EXACT_HALF 0.04
+#define LR_EVENTS_EXACT_PIECES 64
 #define LR_EVENTS_EXPONENT 1024
 /* 2 to this: how many times larger than usual terms may be for sums to be integers */
 #define LR_EVENTS_SPREAD 2

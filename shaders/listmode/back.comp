@@ -71,18 +71,6 @@ void add_slice(Line line, Kernel kernel, int j, float value, Slab held)
     }
 }
 
-// A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
-float scaled(float value)
-{
-    if (sums_are_floats()) {
-        return value;
-    }
-    int own = int(exponent_of(value)) - 126;
-    int bits = own + int(unit.x) - largest_term_exponent();
-    float part = uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
-    return own > -126 ? part * power_of_2(clamp(bits, -126, 126)) : 0.0;
-}
-
 void add_line(uint k, Slab held)
 {
     uvec4 way = lines[2u * uint(size.w) + k];

@@ -11,6 +11,18 @@ float power_of_2(int exponent)
     return uintBitsToFloat(uint(127 + exponent) << 23);
 }
 
+// A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
+float scaled(float value)
+{
+    if (sums_are_floats()) {
+        return value;
+    }
+    int own = int(exponent_of(value)) - 126;
+    int bits = own + int(unit.x) - largest_term_exponent();
+    float part = uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
+    return own > -126 ? part * power_of_2(clamp(bits, -126, 126)) : 0.0;
+}
+
 // The nearest integer, low word first.
 uvec2 to_words(float term)
 {

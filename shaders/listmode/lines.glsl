@@ -13,6 +13,19 @@
 // 3: how far the middle of the first slice is from the centre of time of flight, or of what counts of
 //    it where it is the only one; the way through a slice; what of it counts in the first one and in
 //    the last one. In mm, or in standard deviations with time of flight
+// Of exact elements (listmode/exact_prepare.comp) planes and points of samples stand for slices and voxels:
+// 3: where the first plane is, from the face at the lower end, in mm along the line; from plane to plane; the
+//    line's length; nothing
+// 4: how far beside the crossing there may be elements in the first plane, in points along u and v; by how
+//    much farther from plane to plane
+// 5: of the face at the lower end: what its axes `across` and `along` have of a point's step along u and v
+// 6: the same of its normal; cosines of its axes with the line on its way to it
+// 7: of the normal, turned round; half of its edges in mm; pieces in which it is seen, across + 256 along
+// 8 to 10: of the other face
+// 11, 12: cosines of the one's axes with the other's (listmode/exact_line.glsl)
+// 13: with time of flight, in standard deviations from its centre: the first plane; from plane to plane; half
+//    of a voxel's extent; and one over the extent in mm
+// 14: of a point's step along p, u and v; nothing
 layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines {
     uvec4 lines[];
 };

@@ -14,14 +14,16 @@
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 size;     // slices, voxels along u and v; lines at hand
     ivec4 strides;  // of p, u, v in the grid's order; voxels of the grid
-    ivec4 window;   // slices of this pass: the first, and behind the last; whether what stands there is
-                    // added to; where the values, or the image, begin in their buffer
+    ivec4 window;   // slices of this pass, of exact elements planes: the first, and behind the last; whether
+                    // what stands there is added to; where the values, or the image, begin in their buffer
     ivec4 slab;     // what a group holds at once: slices, rows along v, and in how many bands of rows a
-                    // slice comes; lines that a group takes one after the other
+                    // slice comes; lines that a group takes one after the other. Of exact elements
+                    // sample points of a voxel along p, u and v; elements that a line has room for
     vec4 voxel_mm;  // along p, u, v; elements that an event has room for
     // Squares of distances are told times tube.w: the exponent of the Gaussian, or the square of entries of
     // the table. The largest distance in mm; by how much shares fall beyond half the width; the square
-    // of the largest distance; tube.w per mm^2
+    // of the largest distance; tube.w per mm^2. Of exact elements: what an angle of a point is its
+    // share of a voxel's element by; 1 / slab.xyz
     vec4 tube;
     vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or the
                // last entry of the table

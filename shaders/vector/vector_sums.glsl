@@ -4,7 +4,7 @@
 // Sums in double over all threads of a group, in a fixed order.
 #include "vector/vector.glsl"
 
-layout(std430, binding = LR_BIND_VECTOR_SUMS) writeonly buffer Sums {
+layout(std430, binding = LR_BIND_VECTOR_SUMS) buffer Sums {
     double sums[]; // [groups][LR_VECTOR_NUM_SUMS]
 };
 

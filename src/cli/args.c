@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_NAMES = 128 };
+enum { MAX_NAMES = 128, FEW_POSITIONALS = 4 };
 
 void args_complain(struct cli_args *args, const char *format, ...)
 {
@@ -324,7 +324,9 @@ static void complain_stray(struct cli_args *args, char *const *rest)
 
 static void take_positional(struct cli_args *args, char *const *rest)
 {
-    if (args->syntax->positionals == NULL || args->num_positional == CLI_MAX_POSITIONAL) {
+    const int asked = args->syntax->most_positionals;
+    const int most = asked > 0 && asked <= CLI_MAX_POSITIONAL ? asked : FEW_POSITIONALS;
+    if (args->syntax->positionals == NULL || args->num_positional == most) {
         complain_stray(args, rest);
     } else {
         args->positional[args->num_positional++] = rest[0];

@@ -24,12 +24,13 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4 };
+enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096 };
 
 /* What a verb accepts. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {
     const char *verb;        /* "recon" */
     const char *positionals; /* "NAME|FILE"; NULL = none taken */
+    int most_positionals;    /* 0 = 4 */
     const char *summary;     /* one sentence */
     const char *example;     /* one complete command */
     const char *program;     /* where another one has the verb: name and summary are enough here */
@@ -89,6 +90,9 @@ int args_sizes(struct cli_args *args, const char *name, int values[3]);
 
 /* One to `most` whole numbers in [1, 2^31 - 1], "1,2,4"; returns how many, 0 when there are none. */
 int args_ints(struct cli_args *args, const char *name, int *values, int most);
+
+/* "k/N", the k-th of N parts, 1 <= k <= N. Returns whether it was given and makes sense. */
+bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_t *parts);
 
 /* Bytes: 4096, 512K, 512M, 4G, 1.5G (powers of 1024; "GiB" and "GB" are understood too). */
 int64_t args_bytes(struct cli_args *args, const char *name, int64_t fallback);

@@ -29,6 +29,13 @@ extern const struct cli_option common_general_options[];
     {                                                                                              \
         "matrix", common_operator_options                                                          \
     }
+/* Of verbs that read list mode. */
+#define COMMON_UNTIL_DAMAGE "--events-until-damage"
+#define COMMON_UNTIL_DAMAGE_OPTION                                                                 \
+    {                                                                                              \
+        COMMON_UNTIL_DAMAGE, NULL,                                                                 \
+            "of list mode that is truncated or damaged take the events before that", false         \
+    }
 #define COMMON_GENERAL_GROUP                                                                       \
     {                                                                                              \
         "general", common_general_options                                                          \

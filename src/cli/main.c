@@ -20,7 +20,8 @@ static const struct cli_verb *const verbs[] = {
     &verb_scanner_check,
     &verb_scanner_convert,
     &verb_render,
-    &verb_matrix_verify, /* before its first word alone */
+    &verb_matrix_join, /* before its first word alone */
+    &verb_matrix_verify,
     &verb_matrix,
     &verb_project,
     &verb_backproject,

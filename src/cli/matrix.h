@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * The verb matrix's parts: verb_matrix.c runs it, matrix_choice.c reads which rows and LORs are
- * meant, matrix_factors.c what they are multiplied by, matrix_tube.c draws a single LOR. */
+ * meant, matrix_share.c cuts out those of --part, matrix_factors.c reads what they are multiplied
+ * by, matrix_tube.c draws a single LOR. */
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
@@ -26,6 +27,9 @@ struct matrix_choice {
 /* Reads the options; texts are looked at when scanner and grid are known. */
 void matrix_choice_read(struct cli_args *args, struct matrix_choice *choice);
 
+/* The format that the name of a file stands for; text where it stands for none. */
+lr_matrix_format matrix_format_of(const char *path);
+
 /* --threshold, 0 to 1; 0 = not given. */
 double matrix_read_threshold(struct cli_args *args);
 
@@ -37,6 +41,20 @@ lr_status matrix_choice_open(struct matrix_choice *choice, struct setup *setup,
 lr_status matrix_choice_complete(struct matrix_choice *choice, const struct setup *setup);
 
 void matrix_choice_finish(struct matrix_choice *choice);
+
+/* Which of the parts of the rows is meant. */
+struct matrix_share {
+    int64_t number, parts; /* of --part; 0 = all rows */
+    int64_t rows_before;   /* of those of the whole choice */
+    int32_t *part_pairs;   /* owned; of rows of all LORs */
+};
+
+/* Leaves in `choice`, which is a copy of `whole` and owns nothing, the rows of the share. The setup has
+ * its scanner and grid. */
+lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choice *whole,
+                           const struct setup *setup, struct matrix_choice *choice);
+
+void matrix_share_finish(struct matrix_share *share);
 
 /* What LORs are multiplied by. Zero is valid; must not move. */
 struct matrix_factors {

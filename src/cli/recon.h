@@ -2,8 +2,9 @@
  * Copyright The LORaster authors
  *
  * The verb recon's parts: verb_recon.c runs it, recon_inputs.c reads what was measured and what is
- * known of each LOR, recon_direct.c and recon_listmode.c do so for the families
- * of that name, recon_prior.c knows the prior, recon_frames.c cuts list mode into
+ * known of each LOR, recon_bootstrap.c draws it again, recon_direct.c and recon_listmode.c do so for the families
+ * of that name, recon_prior.c knows the prior, recon_corrections.c
+ * what is known of each event, recon_frames.c cuts list mode into
  * intervals, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
@@ -26,7 +27,8 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 /* What to reconstruct, as the command line says it. */
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
-    const char *additive, *efficiencies, *initial, *output, *picture;
+    bool until_damage;
+    const char *additive, *efficiencies, *corrections, *initial, *output, *picture;
     enum recon_family family;
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
@@ -39,6 +41,8 @@ struct recon_request {
     const char *kappa;
     bool has_psf;
     double psf_mm[3];
+    bool bootstraps;
+    uint64_t bootstrap_seed;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
@@ -49,6 +53,9 @@ struct recon_inputs {
     lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
     lr_randoms *randoms;
+    double additive_sum;               /* of list mode: over all LORs, where it is known */
+    lr_event_corrections *corrections; /* of list mode: of inputs.list's events */
+    lr_lor_source sensitivity_factors; /* of them */
 };
 
 /* An interval of list mode, and what came of it. */
@@ -72,6 +79,8 @@ struct recon_frames {
     bool has_tof;
     lr_operator *first; /* whose sensitivity all take; NULL before it is made */
     const char *output; /* as the command line has it */
+    int64_t share[2];   /* of --part K/N; 0,0 = all frames */
+    int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
 };
 
 /* One reconstruction under way. Zero is valid. Must not move. */
@@ -103,6 +112,11 @@ extern const struct cli_option recon_prior_options[];
 void recon_read_prior(struct cli_args *args, struct recon_request *request);
 void recon_prior_json(const struct recon_request *request, struct json *json);
 
+/* --bootstrap: draws what was measured again, counts (inputs.data and delayeds) or events. */
+void recon_read_bootstrap(struct cli_args *args, struct recon_request *request);
+lr_status recon_bootstrap_counts(struct recon *recon);
+lr_status recon_bootstrap_events(struct recon *recon);
+
 /* Complains about options of other families. */
 void recon_check_family(struct cli_args *args, enum recon_family family);
 
@@ -122,6 +136,16 @@ lr_status recon_take_image(const struct recon *recon, const lr_vector *image);
 
 /* Whether images are emissions, and not of a scale of their own; once there is the operator. */
 bool recon_counts_emissions(const struct recon *recon);
+
+/* What a file tells of each event, in recon_corrections.c: complains about options that contradict it;
+ * reads it, once there are events; moves an event with it; deals events that are not in the order of time
+ * to subsets; makes it the additive term, which of LOR data is spread over window_mm. */
+void recon_check_corrections(struct cli_args *args);
+lr_status recon_read_corrections(struct recon *recon);
+void recon_keep_event(struct recon_inputs *inputs, int64_t from, int64_t to);
+lr_status recon_deal_events(struct recon *recon);
+lr_status recon_read_event_terms(struct recon *recon, double window_mm);
+
 /* Frames: what the command line says of them; they come one after the other, each with data and operator
  * of its own, which the next one ends; the end of them all. */
 extern const struct cli_option recon_frame_options[];

@@ -103,7 +103,11 @@ static lr_status open_with(struct recon *recon, struct cli_args *args,
     recon->setup.op = direct->op;
     direct->op = NULL;
     recon->inputs.data = copy_data(recon, counts);
-    return recon->inputs.data != NULL ? read_additive(recon) : report_reason(recon->setup.report);
+    if (recon->inputs.data == NULL) {
+        return report_reason(recon->setup.report);
+    }
+    CLI_TRY(recon_bootstrap_counts(recon));
+    return read_additive(recon);
 }
 
 lr_status recon_open_direct(struct recon *recon, struct cli_args *args)

@@ -17,6 +17,7 @@ const struct cli_option recon_frame_options[] = {
     {"--frames", "LIST", "listmode: an image each of intervals one after the other: 10x60,5x300 s",
      false},
     {"--frames-from", "S", "second at which the first frame begins; default 0", false},
+    {"--part", "K/N", "only the K-th of N parts of the frames, with about as many events", false},
     {0},
 };
 
@@ -80,13 +81,14 @@ void recon_read_frames(struct cli_args *args, struct recon *recon)
 {
     const char *text = args_text(args, "--frames"), *at = text;
     if (text == NULL) {
-        if (args_has(args, "--frames-from")) {
-            args_complain(args, "--frames-from belongs to --frames");
+        if (args_has(args, "--frames-from") || args_has(args, "--part")) {
+            args_complain(args, "--frames-from and --part belong to --frames");
         }
         return;
     }
     recon->frames.from_s = direct_number(args, "--frames-from", 0, false);
     recon->frames.output = recon->request.output;
+    args_share(args, "--part", &recon->frames.share[0], &recon->frames.share[1]);
     check_options(args, recon);
     do {
         if (!read_some(&recon->frames, &at)) {
@@ -97,6 +99,10 @@ void recon_read_frames(struct cli_args *args, struct recon *recon)
             return;
         }
     } while (*at != '\0');
+    if (recon->frames.share[1] > recon->frames.count) {
+        args_complain(args, "%d frames cannot be cut into %lld parts", recon->frames.count,
+                      (long long)recon->frames.share[1]);
+    }
 }
 
 /* --- before the first --- */
@@ -129,8 +135,11 @@ static void find_times(const lr_event_list *all, double times_s[2])
 
 static lr_status name_output(struct recon *recon, int k)
 {
+    static const char deflated[] = ".nii.gz";
     const char *output = recon->frames.output;
-    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
+    const char *ending = common_ends_with(output, deflated)
+                             ? output + strlen(output) - strlen(deflated)
+                             : strrchr(output, '.');
     const size_t size = strlen(output) + 16;
     struct recon_frame *frame = &recon->frames.list[k];
     frame->output = malloc(size);
@@ -140,6 +149,28 @@ static lr_status name_output(struct recon *recon, int k)
                             recon->frames.count);
     }
     snprintf(frame->output, size, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
+    return LR_OK;
+}
+
+/* The frames of this run: all, or those of --part, which have about as many prompts as other parts. */
+static lr_status choose_frames(struct recon *recon)
+{
+    struct recon_frames *frames = &recon->frames;
+    frames->range[0] = 0;
+    frames->range[1] = frames->count;
+    if (frames->share[1] == 0) {
+        return LR_OK;
+    }
+    double *costs = calloc((size_t)frames->count, sizeof(*costs));
+    if (costs == NULL) {
+        return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames",
+                            frames->count);
+    }
+    for (int k = 0; k < frames->count; k++) {
+        costs[k] = (double)frames->list[k].prompts;
+    }
+    lr_share_range(costs, frames->count, frames->share, frames->range);
+    free(costs);
     return LR_OK;
 }
 
@@ -164,7 +195,7 @@ lr_status recon_check_frames(struct recon *recon)
                                 times_s[0], times_s[1]);
         }
     }
-    return LR_OK;
+    return choose_frames(recon);
 }
 
 /* --- one after the other --- */
@@ -276,8 +307,9 @@ void recon_frames_json(const struct recon *recon, bool stopped)
     recon_head_json(recon, &json);
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
-    for (int k = 0; k < recon->frames.count && recon->frames.list[k].num_done > 0; k++) {
-        frame_json(&json, &recon->frames.list[k]);
+    const struct recon_frames *frames = &recon->frames;
+    for (int64_t k = frames->range[0]; k < frames->range[1] && frames->list[k].num_done > 0; k++) {
+        frame_json(&json, &frames->list[k]);
     }
     json_close(&json, ']');
     json_number(&json, "seconds", report_seconds() - recon->start_s);

@@ -36,6 +36,7 @@ lr_events_source recon_events_source(const struct recon *recon)
         .format = choose_format(request),
         .companion = request->header != NULL ? request->header : request->crystal_map,
         .scanner = recon->setup.scanner,
+        .until_damage = request->until_damage,
         .log = &recon->setup.report->log,
     };
 }
@@ -166,6 +167,7 @@ lr_status recon_read_images(struct recon *recon)
 lr_status recon_read_inputs(struct recon *recon)
 {
     CLI_TRY(read_measurement(recon));
+    CLI_TRY(recon_bootstrap_counts(recon));
     CLI_TRY(read_additive(recon));
     CLI_TRY(recon_read_factors(recon));
     return recon_read_images(recon);
@@ -181,5 +183,6 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);
     lr_event_list_destroy(inputs->list);
+    lr_event_corrections_destroy(inputs->corrections);
     *inputs = (struct recon_inputs){0};
 }

@@ -26,6 +26,9 @@ const struct cli_option recon_listmode_options[] = {
      "how cuda projects, by the paper's steps: simple, coalesced, cached, partitioned, sorted or "
      "fastmath; default its fastest way",
      false},
+    {"--corrections", "FILE",
+     "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event",
+     false},
     {"--sensitivity-lines", "N", "LORs of the sensitivity, at most; default 33,554,432", false},
     {0},
 };
@@ -53,8 +56,9 @@ static lr_status bin_delayeds(struct recon *recon, const lr_event_list *list)
 }
 
 /* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */
-static void keep_prompts(const lr_lors *lors, lr_event_list *list)
+static void keep_prompts(const lr_lors *lors, struct recon_inputs *inputs)
 {
+    lr_event_list *list = inputs->list;
     int64_t kept = 0;
     for (int64_t k = 0; k < list->count; k++) {
         const lr_event *event = &list->events[k];
@@ -62,7 +66,7 @@ static void keep_prompts(const lr_lors *lors, lr_event_list *list)
         const bool counts = !event->is_delayed && lor >= 0 && lr_lors_in_coincidence(lors, lor);
         list->info.counts.not_in_coincidence += !event->is_delayed && !counts;
         if (counts) {
-            list->events[kept++] = *event;
+            recon_keep_event(inputs, k, kept++);
         }
     }
     list->count = kept;
@@ -72,7 +76,8 @@ static lr_status read_events(struct recon *recon)
 {
     const lr_events_source source = recon_events_source(recon);
     recon->inputs.list = lr_event_list_read(&source);
-    return recon->inputs.list != NULL ? LR_OK : report_reason(recon->setup.report);
+    return recon->inputs.list != NULL ? recon_bootstrap_events(recon)
+                                      : report_reason(recon->setup.report);
 }
 
 /* Delayeds aside, and prompts in coincidence alone. */
@@ -82,13 +87,13 @@ static lr_status sort_events(struct recon *recon)
     if (inputs->list->info.counts.delayeds > 0 && recon->request.additive == NULL) {
         CLI_TRY(bin_delayeds(recon, inputs->list));
     }
-    keep_prompts(recon->setup.lors, inputs->list);
+    keep_prompts(recon->setup.lors, inputs);
     inputs->events = inputs->list->info.counts;
     if (recon->frames.count == 0) {
         recon_say_events(recon);
     }
     return inputs->list->count > 0
-               ? LR_OK
+               ? recon_deal_events(recon)
                : report_error(recon->setup.report, LR_BAD_INPUT,
                               "%s: holds no prompts in coincidence, of which no image comes",
                               recon->request.events);
@@ -119,21 +124,10 @@ static double window_mm(const struct recon *recon, bool has_tof)
                : (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0];
 }
 
-static lr_status estimate_randoms(struct recon *recon, bool has_tof)
+static lr_status estimate_randoms(struct recon *recon, double window)
 {
     struct recon_inputs *inputs = &recon->inputs;
     const lr_log *log = &recon->setup.report->log;
-    const double window = window_mm(recon, has_tof);
-    if (inputs->delayeds == NULL || inputs->delayeds->count == 0 ||
-        recon->request.randoms == RECON_RANDOMS_NONE) {
-        return LR_OK;
-    }
-    if (has_tof && inputs->list->info.num_tof_bins < 1) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "%s: the width of its coincidence window is not known, over which "
-                            "randoms are spread: --without-tof, or --randoms none",
-                            recon->request.events);
-    }
     inputs->randoms = lr_randoms_estimate(recon->setup.lors, inputs->delayeds, log);
     inputs->additive = lr_lor_data_create(lr_operator_get_info(recon->setup.op)->lors, log);
     if (inputs->randoms == NULL || inputs->additive == NULL) {
@@ -145,7 +139,28 @@ static lr_status estimate_randoms(struct recon *recon, bool has_tof)
         inputs->additive->values[k] = (float)(product->scale * product->values[crystals[0]] *
                                               product->values[crystals[1]] / window);
     }
+    inputs->additive_sum = inputs->randoms->delayeds;
     return LR_OK;
+}
+
+/* What is expected beside the image, of each event. */
+static lr_status find_additive(struct recon *recon, bool has_tof)
+{
+    const struct recon_inputs *inputs = &recon->inputs;
+    const bool has_file = recon->request.additive != NULL || inputs->corrections != NULL;
+    const bool has_delayeds = inputs->delayeds != NULL && inputs->delayeds->count > 0 &&
+                              recon->request.randoms != RECON_RANDOMS_NONE;
+    if (!has_file && !has_delayeds) {
+        return LR_OK;
+    }
+    if (inputs->corrections == NULL && has_tof && inputs->list->info.num_tof_bins < 1) {
+        return report_error(recon->setup.report, LR_USAGE,
+                            "%s: the width of its coincidence window is not known, over which "
+                            "randoms are spread: --without-tof, or --randoms none",
+                            recon->request.events);
+    }
+    const double window = window_mm(recon, has_tof);
+    return has_file ? recon_read_event_terms(recon, window) : estimate_randoms(recon, window);
 }
 
 /* --- the operator --- */
@@ -208,6 +223,7 @@ static lr_listmode_params read_params(struct cli_args *args)
     check_variant(args);
     check_kernel(args, &params);
     check_blobs(args);
+    recon_check_corrections(args);
     if (args_has(args, "--tof-ps") && args_has(args, "--without-tof")) {
         args_complain(args, "--tof-ps and --without-tof contradict each other");
     }
@@ -241,6 +257,8 @@ static lr_status make_operator(struct recon *recon, bool has_tof)
     params->num_ranges = recon->request.subsets;
     memcpy(params->samples, setup->params.samples, sizeof(params->samples));
     params->factors = setup->params.factors;
+    params->event_factors =
+        recon->inputs.corrections != NULL ? recon->inputs.corrections->factors : NULL;
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
     params->device = setup->params.device;
@@ -270,7 +288,7 @@ lr_status recon_open_events(struct recon *recon)
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
-    return estimate_randoms(recon, has_tof);
+    return find_additive(recon, has_tof);
 }
 
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
@@ -278,10 +296,6 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     struct recon_frames *frames = &recon->frames;
     const lr_listmode_params params = read_params(args);
     CLI_TRY(args->status);
-    if (recon->request.additive != NULL) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "--additive is of LOR data: list mode takes randoms from delayeds");
-    }
     frames->params = malloc(sizeof(*frames->params));
     if (frames->params == NULL) {
         return report_error(recon->setup.report, LR_FAILED, "no memory for an operator");
@@ -289,6 +303,7 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     *frames->params = params;
     CLI_TRY(read_events(recon));
     CLI_TRY(recon_read_factors(recon));
+    CLI_TRY(recon_read_corrections(recon));
     frames->has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
     frames->blobs = (lr_blobs){.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};

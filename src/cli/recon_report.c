@@ -123,6 +123,9 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
     json_text(json, "algorithm", algorithm_name(request->algorithm));
     json_int(json, "subsets", request->subsets);
     json_int(json, "iterations_before", request->iterations_before);
+    if (request->bootstraps) {
+        json_int(json, "bootstrap_seed", (int64_t)request->bootstrap_seed);
+    }
     if (request->algorithm == RECON_RAMLA || request->algorithm == RECON_BSREM) {
         json_number(json, "relaxation", request->relaxation);
         json_number(json, "fall", request->relaxation_fall);

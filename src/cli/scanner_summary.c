@@ -13,6 +13,8 @@ static void add_module(struct scanner_summary *summary, const lr_module *module)
     summary->radius_mm[1] = fmax(summary->radius_mm[1], radius);
     summary->axial_mm[0] = fmin(summary->axial_mm[0], module->centre_mm[2] - half);
     summary->axial_mm[1] = fmax(summary->axial_mm[1], module->centre_mm[2] + half);
+    summary->num_layers =
+        module->layer >= summary->num_layers ? module->layer + 1 : summary->num_layers;
 }
 
 lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
@@ -24,7 +26,7 @@ lr_status scanner_summarise(const lr_scanner *scanner, struct report *report,
         return status;
     }
     *summary = (struct scanner_summary){
-        {INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs};
+        {INFINITY, 0}, {INFINITY, -INFINITY}, size.num_lors, size.num_pairs, 1};
     for (int m = 0; m < scanner->num_modules; m++) {
         add_module(summary, &scanner->modules[m]);
     }
@@ -38,6 +40,7 @@ void scanner_summary_json(const lr_scanner *scanner, const struct scanner_summar
     json_text(json, "name", scanner->name);
     json_int(json, "num_modules", scanner->num_modules);
     json_int(json, "num_positions", scanner->num_positions);
+    json_int(json, "num_layers", summary->num_layers);
     json_int(json, "num_crystals", scanner->num_crystals);
     json_int(json, "num_lors", summary->num_lors);
     json_int(json, "num_pairs", summary->num_pairs);

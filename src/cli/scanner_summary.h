@@ -16,6 +16,7 @@ struct scanner_summary {
     double axial_mm[2];  /* lowest and highest z of the front faces' corners */
     int64_t num_lors;    /* numbered ones */
     int64_t num_pairs;
+    int num_layers; /* of crystals; 1 = blocks have none */
 };
 
 /* errors: LR_BAD_INPUT when nothing is in coincidence, LR_CANCELLED. */

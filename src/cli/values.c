@@ -209,6 +209,26 @@ int args_ints(struct cli_args *args, const char *name, int *values, int most)
     return count;
 }
 
+bool args_share(struct cli_args *args, const char *name, int64_t *number, int64_t *parts)
+{
+    const char *text = args_text(args, name);
+    char *slash = NULL, *end = NULL;
+    if (text == NULL) {
+        return false;
+    }
+    errno = 0;
+    const long long k = strtoll(text, &slash, 10);
+    const long long num = slash != text && *slash == '/' ? strtoll(slash + 1, &end, 10) : 0;
+    if (end == NULL || end == slash + 1 || *end != '\0' || errno != 0 || k < 1 || num < k) {
+        args_complain(args, "%s %s: k/N is needed, the k-th of N parts, such as 1/4 to 4/4", name,
+                      text);
+        return false;
+    }
+    *number = k;
+    *parts = num;
+    return true;
+}
+
 /* The factor of a unit: "", K, M, G, T with an optional B or iB; 0 when it is none. */
 static double unit_factor(const char *unit)
 {

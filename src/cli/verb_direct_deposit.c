@@ -6,6 +6,7 @@
 #include "verbs.h"
 
 #include <limits.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -88,6 +89,12 @@ static double blur_width(const void *user, double distance_mm)
     return lr_resolution_radial_mm(user, distance_mm);
 }
 
+/* Widths are largest in the middle or at the edge. */
+static double widest_radial_mm(const lr_resolution *widths)
+{
+    return fmax(lr_resolution_radial_mm(widths, 0), lr_resolution_radial_mm(widths, HUGE_VAL));
+}
+
 /* Lines are blurred where a width is asked for. */
 static void read_blur(struct source *source, struct cli_args *args)
 {
@@ -101,6 +108,7 @@ static void read_blur(struct source *source, struct cli_args *args)
         source->photons.blur =
             (lr_photon_blur){.radial_mm = blur_width,
                              .user = &source->blur,
+                             .most_radial_mm = widest_radial_mm(&source->blur),
                              .axial_mm = source->blur.axial_mm > 0 ? source->blur.axial_mm : 5.8};
     }
 }
@@ -110,8 +118,9 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     static const int64_t counts[2] = {1, INT64_C(1) << 40}, seeds[2] = {0, INT64_MAX};
     static const int64_t threads[2] = {1, INT_MAX};
     const char *activity = args_text(args, "--activity");
-    source->events =
-        (lr_events_source){.path = args_text(args, "--events"), .log = &args->report->log};
+    source->events = (lr_events_source){.path = args_text(args, "--events"),
+                                        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
+                                        .log = &args->report->log};
     source->photons = (lr_photon_params){
         .count = args_int(args, "--count", 100000, counts),
         .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
@@ -250,6 +259,7 @@ static lr_status run(struct cli_args *args)
 static const struct cli_option options[] = {
     {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
     {"--crystal-map", "FILE", "CASToR: the .lut of its scanner; default: beside the events", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
     {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
     {"--rule", "NAME", "nearest or trilinear; default nearest", false},
     {"--backend", "NAME", "cpu or compute; default auto: compute on a graphics processor", false},

@@ -64,6 +64,7 @@ static struct opened read_command(struct cli_args *args, int positionals)
     } else {
         opened.source.path = args->positional[0];
         opened.source.log = &args->report->log;
+        opened.source.until_damage = args_has(args, COMMON_UNTIL_DAMAGE);
         choose_format(&opened, crystal_map, header);
     }
     if (crystal_map != NULL && header != NULL) {
@@ -384,7 +385,8 @@ static lr_status run_convert(struct cli_args *args)
 /* --- the command line --- */
 
 #define SOURCE_OPTIONS                                                                             \
-    {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false},     \
+    COMMON_UNTIL_DAMAGE_OPTION,                                                                    \
+        {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false}, \
         {"--crystal-map", "FILE",                                                                  \
          "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without "         \
          "--scanner it is the scanner, too",                                                       \

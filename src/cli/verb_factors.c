@@ -67,6 +67,7 @@ static lr_status bin_events(struct work *work)
                   : is_map       ? LR_EVENTS_SAFIR
                                  : LR_EVENTS_UNKNOWN,
         .companion = header != NULL ? header : map,
+        .until_damage = args_has(work->args, COMMON_UNTIL_DAMAGE),
         .log = &work->setup.report->log,
     };
     lr_prompts_delayeds found;
@@ -238,6 +239,7 @@ static const struct cli_option randoms_options[] = {
     {"--events", "FILE", "list mode with delayeds: PETSIRD, SAFIR, Siemens (.l)", false},
     {"--crystal-map", "FILE", "of SAFIR (*crystal_map.txt); default: the one beside", false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
     {"--delayeds", "FILE", "or delayeds as LOR data (HDF5, or STIR's .hs)", false},
     {0},
 };

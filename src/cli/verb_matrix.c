@@ -17,9 +17,15 @@ static const char *const formats[] = {"tsv", "hdf5", "npz", "mtx", "stir", NULL}
 struct request {
     const char *output, *tube; /* tube: of --lor, "module,p,q,module,r,s" */
     lr_matrix_format format;
-    double (*points_mm)[3]; /* owned; NULL = the grid's voxels */
+    double (*points_mm)[3]; /* NULL = the grid's voxels */
     int64_t num_points;
     struct matrix_choice choice;
+    struct matrix_share share;
+    struct { /* owned: what the share is cut from */
+        double (*points_mm)[3];
+        int64_t num_points;
+        struct matrix_choice choice;
+    } whole;
     struct matrix_factors factors;
     double threshold;
     int compress;
@@ -36,18 +42,37 @@ static lr_status read_points(struct cli_args *args, struct request *request)
     if (count == 0) {
         return args->status;
     }
-    request->points_mm = calloc((size_t)count, sizeof(*request->points_mm));
-    if (request->points_mm == NULL) {
+    request->whole.points_mm = calloc((size_t)count, sizeof(*request->whole.points_mm));
+    if (request->whole.points_mm == NULL) {
         return report_error(args->report, LR_FAILED, "no memory for %d points", count);
     }
     for (int k = 0; k < count; k++) {
-        args_triple_text(args, "--at", args_nth(args, "--at", k), request->points_mm[k]);
+        args_triple_text(args, "--at", args_nth(args, "--at", k), request->whole.points_mm[k]);
     }
-    request->num_points = count;
+    request->whole.num_points = count;
     return args->status;
 }
 
-static lr_matrix_format format_of(const char *path)
+/* Points are shared out by their number. */
+static lr_status cut_points(struct request *request, struct report *report)
+{
+    struct matrix_share *share = &request->share;
+    const int64_t num = request->whole.num_points;
+    request->points_mm = request->whole.points_mm;
+    request->num_points = num;
+    if (share->parts > num) {
+        return report_error(report, LR_USAGE, "%lld points cannot be cut into %lld parts",
+                            (long long)num, (long long)share->parts);
+    }
+    if (share->parts > 0) {
+        share->rows_before = num * (share->number - 1) / share->parts;
+        request->points_mm += share->rows_before;
+        request->num_points = num * share->number / share->parts - share->rows_before;
+    }
+    return LR_OK;
+}
+
+lr_matrix_format matrix_format_of(const char *path)
 {
     static const struct {
         const char *ending;
@@ -91,19 +116,19 @@ static void check_stir(struct cli_args *args, struct request *request)
     if (request->format != LR_MATRIX_STIR) {
         return;
     }
-    if ((args_has(args, "--by") && !request->choice.by_lor) || args_has(args, "--at") ||
+    if ((args_has(args, "--by") && !request->whole.choice.by_lor) || args_has(args, "--at") ||
         args_has(args, "--rows") || args_has(args, "--region")) {
         args_complain(args, "STIR's matrix files have rows of LORs: leave out --by voxel, --at, "
                             "--rows and --region");
     }
-    request->choice.by_lor = true;
+    request->whole.choice.by_lor = true;
 }
 
 static void check_tube(struct cli_args *args, const struct request *request)
 {
-    static const char *const others[] = {"--at",     "--by",     "--rows",      "--region",
-                                         "--pairs",  "--lors",   "--threshold", "--compress",
-                                         "--format", "--resume", "--dry-run",   NULL};
+    static const char *const others[] = {
+        "--at",       "--by",     "--rows",   "--region",  "--pairs", "--lors", "--threshold",
+        "--compress", "--format", "--resume", "--dry-run", "--part",  NULL};
     for (int k = 0; request->tube != NULL && others[k] != NULL; k++) {
         if (args_has(args, others[k])) {
             args_complain(args, "--lor writes the image of one LOR: leave out %s", others[k]);
@@ -117,11 +142,12 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     request->start_s = report_seconds();
     request->output = args_required(args, "-o");
     request->tube = args_text(args, "--lor");
-    request->format =
-        (lr_matrix_format)args_word(args, "--format", formats, (int)format_of(request->output));
+    request->format = (lr_matrix_format)args_word(args, "--format", formats,
+                                                  (int)matrix_format_of(request->output));
     request->compress = (int)args_int(args, "--compress", 0, levels);
     request->resumes = args_has(args, "--resume");
-    matrix_choice_read(args, &request->choice);
+    matrix_choice_read(args, &request->whole.choice);
+    args_share(args, "--part", &request->share.number, &request->share.parts);
     request->threshold = matrix_read_threshold(args);
     check_stir(args, request);
     check_tube(args, request);
@@ -130,6 +156,10 @@ static lr_status read_request(struct cli_args *args, struct request *request)
     }
     if (request->resumes && is_stream(request->format)) {
         args_complain(args, "--resume is for HDF5, npz and mtx");
+    }
+    if (request->share.parts > 0 && request->format != LR_MATRIX_HDF5 &&
+        request->format != LR_MATRIX_NPZ) {
+        args_complain(args, "--part is for HDF5 and npz (.h5, .npz), which matrix join joins");
     }
     return read_points(args, request);
 }
@@ -342,13 +372,27 @@ static lr_status judge_empty_rows(const struct setup *setup, const struct reques
     return LR_OK;
 }
 
+static lr_matrix_writer *open_writer(const struct setup *setup, const struct request *request,
+                                     const char *description)
+{
+    struct request all = *request;
+    all.choice = request->whole.choice;
+    all.points_mm = request->whole.points_mm;
+    all.num_points = request->whole.num_points;
+    const lr_matrix_writer_params whole = writer_params(setup, &all, description);
+    const lr_matrix_part part = {&whole, request->share.number, request->share.parts,
+                                 request->share.rows_before};
+    lr_matrix_writer_params params = writer_params(setup, request, description);
+    params.share = request->share.parts > 0 ? &part : NULL;
+    return lr_matrix_writer_create(&params);
+}
+
 static lr_status write_rows(const struct setup *setup, const struct request *request,
                             lr_matrix_written *written)
 {
     char description[256];
     describe(setup, description, sizeof(description));
-    const lr_matrix_writer_params params = writer_params(setup, request, description);
-    lr_matrix_writer *writer = lr_matrix_writer_create(&params);
+    lr_matrix_writer *writer = open_writer(setup, request, description);
     if (writer == NULL) {
         return report_reason(setup->report);
     }
@@ -378,6 +422,11 @@ static void report_json(const struct setup *setup, const struct request *request
     json_text(&json, "output", request->output);
     json_text(&json, "format", formats[request->format]);
     json_text(&json, "rows_are", rows_are(request));
+    if (request->share.parts > 0) {
+        json_int(&json, "part", request->share.number);
+        json_int(&json, "parts", request->share.parts);
+        json_int(&json, "rows_before", request->share.rows_before);
+    }
     json_int(&json, "rows", written->rows);
     json_int(&json, "elements", written->elements);
     json_number(&json, "sum", written->sum);
@@ -435,13 +484,19 @@ static lr_status prepare(struct cli_args *args, struct setup *setup, struct requ
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(check_output(args->report, request));
     tell_ending(args, request);
-    CLI_TRY(matrix_choice_open(&request->choice, setup, args));
-    if (request->num_points > 0 && !has_grid) {
+    CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
+    if (request->whole.num_points > 0 && !has_grid) {
         setup_point_grid(setup);
     } else {
-        const lr_image *mask = request->choice.mask;
+        const lr_image *mask = request->whole.choice.mask;
         CLI_TRY(setup_grid(setup, args, mask != NULL ? &mask->grid : NULL));
-        CLI_TRY(matrix_choice_complete(&request->choice, setup));
+        CLI_TRY(matrix_choice_complete(&request->whole.choice, setup));
+    }
+    if (request->whole.num_points > 0) {
+        request->choice = request->whole.choice;
+        CLI_TRY(cut_points(request, args->report));
+    } else {
+        CLI_TRY(matrix_share_cut(&request->share, &request->whole.choice, setup, &request->choice));
     }
     CLI_TRY(matrix_factors_read(&request->factors, args, setup));
     if (request->tube != NULL && matrix_find_lor(setup, request->tube) < 0) {
@@ -475,11 +530,12 @@ static lr_status run(struct cli_args *args)
     if (status == LR_OK) {
         status = write_matrix(args, &setup, &request);
     }
-    free(request.points_mm);
+    free(request.whole.points_mm);
     lr_operator_destroy(setup.op); /* before the factors that it asks */
     setup.op = NULL;
     matrix_factors_finish(&request.factors);
-    matrix_choice_finish(&request.choice);
+    matrix_share_finish(&request.share);
+    matrix_choice_finish(&request.whole.choice);
     setup_finish(&setup);
     return status;
 }
@@ -504,6 +560,7 @@ static const struct cli_option output_options[] = {
     {"--compress", "LEVEL", "of HDF5, 1 to 9; default 0, none, which is far faster", false},
     FORECAST_DRY_RUN,
     {"--resume", NULL, "go on with what a stopped run left (not tsv, stir)", false},
+    {"--part", "K/N", "only the K-th of N parts of the rows, for matrix join (.h5, .npz)", false},
     {0},
 };
 

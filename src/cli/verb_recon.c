@@ -33,6 +33,9 @@ static void check_measurement(struct cli_args *args, const struct recon_request 
     if (request->header != NULL && request->events == NULL) {
         args_complain(args, "--header belongs to --events");
     }
+    if (request->until_damage && request->events == NULL) {
+        args_complain(args, "%s belongs to --events", COMMON_UNTIL_DAMAGE);
+    }
     if (request->header != NULL && request->crystal_map != NULL) {
         args_complain(args, "--header is of Siemens list mode and --crystal-map of SAFIR's: give "
                             "one of them");
@@ -81,7 +84,8 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
-    request->relaxation = direct_number(args, "--relaxation", 1, true);
+    request->relaxation = direct_number(args, "--relaxation",
+                                        bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
     request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
@@ -120,14 +124,17 @@ static struct recon_request read_request(struct cli_args *args)
         .events = args_text(args, "--events"),
         .crystal_map = args_text(args, "--crystal-map"),
         .header = args_text(args, "--header"),
+        .until_damage = args_has(args, COMMON_UNTIL_DAMAGE),
         .additive = args_text(args, "--additive"),
         .efficiencies = args_text(args, "--efficiencies"),
+        .corrections = args_text(args, "--corrections"),
         .initial = args_text(args, "--initial"),
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
     };
     read_algorithm(args, &request);
     read_model(args, &request);
+    recon_read_bootstrap(args, &request);
     request.without_fit = request.family == RECON_DIRECT && !args_has(args, "--fit");
     recon_check_family(args, request.family);
     check_measurement(args, &request);
@@ -185,8 +192,8 @@ static lr_status iterate(struct recon *recon)
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };
-    if (recon->inputs.randoms != NULL && recon->request.family == RECON_LISTMODE) {
-        params.additive_sum = recon->inputs.randoms->delayeds;
+    if (recon->request.family == RECON_LISTMODE) {
+        params.additive_sum = recon->inputs.additive_sum;
     } else if (recon->inputs.randoms != NULL) {
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
@@ -368,7 +375,8 @@ static lr_status reconstruct_one(struct recon *recon)
 static lr_status reconstruct_frames(struct recon *recon)
 {
     lr_status status = LR_OK;
-    for (int k = 0; status == LR_OK && k < recon->frames.count; k++) {
+    for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1];
+         k++) {
         char name[64];
         snprintf(name, sizeof(name), "recon, frame %d of %d", k + 1, recon->frames.count);
         run_bar_init(&recon->bar, recon->setup.report);
@@ -377,7 +385,7 @@ static lr_status reconstruct_frames(struct recon *recon)
         status = status == LR_OK ? reconstruct_one(recon) : status;
         recon_close_frame(recon, k);
     }
-    if (recon->setup.report->json && recon->frames.list[0].num_done > 0) {
+    if (recon->setup.report->json && recon->frames.list[recon->frames.range[0]].num_done > 0) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;
@@ -430,6 +438,8 @@ static const struct cli_option input_options[] = {
      "is the scanner, too",
      false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},
+    COMMON_UNTIL_DAMAGE_OPTION,
+    {"--bootstrap", "SEED", "draw the counts or events again from themselves: a replicate", false},
     {"-o", "IMAGE", "image to write (.nii.gz, .hv, .mhd, .npy ...): emissions per voxel", false},
     {"--png", "FILE", "also draw three slices through the centre of the activity", false},
     FORECAST_DRY_RUN,
@@ -442,7 +452,10 @@ static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
-    {"--relaxation", "L", "ramla, bsrem: of the first iteration, up to 1; default 1", false},
+    {"--relaxation", "L",
+     "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "
+     "M)",
+     false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
     {"--initial", "IMAGE", "image to start from; default: ones", false},

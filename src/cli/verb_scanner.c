@@ -27,6 +27,26 @@ static void print_rules(const lr_coincidence *rules)
     printf("%s\n", *separator ? "" : "every pair of modules");
 }
 
+/* The layers of the first block. */
+static void print_layers(const lr_scanner *scanner, int num_layers)
+{
+    const lr_module *first = &scanner->modules[0];
+    const char *separator = "";
+    if (num_layers == 1) {
+        return;
+    }
+    printf("layers         up to %d a block; that of module 0 has ", num_layers);
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        if (m == 0 || (first->block > 0 && module->block == first->block)) {
+            printf("%s%d x %d of %g mm", separator, module->crystals[0], module->crystals[1],
+                   module->depth_mm);
+            separator = ", ";
+        }
+    }
+    putchar('\n');
+}
+
 static void print_summary(const lr_scanner *scanner, const struct scanner_summary *summary)
 {
     const lr_module *first = &scanner->modules[0];
@@ -39,6 +59,7 @@ static void print_summary(const lr_scanner *scanner, const struct scanner_summar
            "depth %g mm\n",
            scanner->num_crystals, first->crystals[0], first->crystals[1], first->pitch_mm[0],
            first->pitch_mm[1], first->face_mm[0], first->face_mm[1], first->depth_mm);
+    print_layers(scanner, summary->num_layers);
     printf("LORs           %lld in %lld pairs of modules\n", (long long)summary->num_lors,
            (long long)summary->num_pairs);
     printf("radius         %.6g to %.6g mm\n", summary->radius_mm[0], summary->radius_mm[1]);

@@ -20,6 +20,7 @@ extern const struct cli_verb verb_scanner_check;
 extern const struct cli_verb verb_scanner_convert;
 extern const struct cli_verb verb_render;
 extern const struct cli_verb verb_matrix;
+extern const struct cli_verb verb_matrix_join;
 extern const struct cli_verb verb_matrix_verify;
 extern const struct cli_verb verb_project;
 extern const struct cli_verb verb_backproject;

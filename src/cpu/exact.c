@@ -216,7 +216,10 @@ static void find_blockers(const struct pair *pair, const struct lr_cpu_sighting 
         const struct lr_cpu_sighting *other =
             is_opposite ? &view->opposite[k] : &view->before[k - view->num_opposite];
         const struct obstacle obstacle = {other->module, !is_opposite};
-        if (other->module != secondary->module && boxes_meet(other, secondary) &&
+        /* Those before the primary are of its layer. */
+        const bool hides = !is_opposite || view->scene->modules[other->module].layer ==
+                                               view->scene->modules[secondary->module].layer;
+        if (hides && other->module != secondary->module && boxes_meet(other, secondary) &&
             find_blocker(pair, obstacle, &exact->blockers[exact->num_blockers])) {
             exact->num_blockers++;
         }

@@ -6,6 +6,7 @@
 #include "base/vec.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
+#include "model/scanner/layers.h"
 
 #include <stdlib.h>
 
@@ -30,6 +31,7 @@ static void copy_module(const lr_scanner *scanner, int index, struct lr_cpu_modu
         out->face[axis] = module->face_mm[axis];
         out->half[axis] = 0.5 * module->crystals[axis] * module->pitch_mm[axis];
     }
+    out->layer = module->layer;
     out->radius = sqrt(out->half[0] * out->half[0] + out->half[1] * out->half[1]);
 }
 
@@ -49,6 +51,7 @@ lr_status lr_cpu_scene_init(struct lr_cpu_scene *scene, const struct lr_backend_
         .num_modules = scanner->num_modules,
         .modules = modules,
         .may_hide = lr_modules_may_hide(scanner),
+        .num_layers = lr_scanner_num_layers(scanner),
     };
     return LR_OK;
 }
@@ -238,7 +241,7 @@ void lr_cpu_view_look(struct lr_cpu_view *view, int primary)
             continue;
         }
         add_if_seen(view, primary, opposite_side, sighting);
-        if (may_hide) {
+        if (may_hide && view->scene->modules[m].layer == view->scene->modules[primary].layer) {
             add_if_seen(view, primary, same_side, sighting);
         }
     }

@@ -17,6 +17,7 @@ struct lr_cpu_module {
     double pitch[2], face[2];
     double half[2]; /* of the pitch rectangle */
     double radius;  /* centre to corner */
+    int layer;
 };
 
 /* Immutable once made; shared by all workers. params' pointers are borrowed. */
@@ -25,6 +26,7 @@ struct lr_cpu_scene {
     int num_modules;
     struct lr_cpu_module *modules; /* [num_modules] */
     bool may_hide;                 /* lr_modules_may_hide */
+    int num_layers;
 };
 
 /* One crystal: column at[0] and row at[1] of a module. */
@@ -55,8 +57,8 @@ struct lr_cpu_view {
     } * toward;              /* [num_modules] */
     struct lr_cpu_sighting *opposite; /* [num_opposite], capacity num_modules: on the other side of
                                          the point than the primary */
-    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: on the primary's side
-                                         and not wholly behind its plane */
+    struct lr_cpu_sighting *before;   /* [num_before], capacity num_modules: of the primary's layer,
+                                         on its side and not wholly behind its plane */
     int num_opposite, num_before;
 };
 

@@ -31,8 +31,8 @@ lr_status lr_cpu_tally_init(struct lr_cpu_tally *tally, const struct lr_cpu_scen
 {
     const int64_t rays = scene->params.rays;
     tally->count = 0;
-    tally->entries =
-        lr_alloc(rays * rays, sizeof(*tally->entries), "a crystal's lines", scene->params.log);
+    tally->entries = lr_alloc(rays * rays * scene->num_layers, sizeof(*tally->entries),
+                              "a crystal's lines", scene->params.log);
     return tally->entries != NULL ? LR_OK : LR_FAILED;
 }
 
@@ -90,15 +90,17 @@ static bool is_in_box(const struct lr_cpu_sighting *sighting, const struct line 
            y <= sighting->high[1];
 }
 
-/* The first module on the side opposite to the primary, in ascending order: on a tie the lower
- * index stays. */
-static void follow(const struct lr_cpu_view *view, const struct line *line, struct hit *hit)
+/* The first module of a layer on the side opposite to the primary, in ascending order: on a tie the
+ * lower index stays. */
+static void follow(const struct lr_cpu_view *view, int layer, const struct line *line,
+                   struct hit *hit)
 {
     hit->met = NULL;
     hit->t = INFINITY;
     for (int k = 0; k < view->num_opposite; k++) {
-        if (is_in_box(&view->opposite[k], line)) {
-            meet(view, &view->opposite[k], line, hit);
+        const struct lr_cpu_sighting *sighting = &view->opposite[k];
+        if (view->scene->modules[sighting->module].layer == layer && is_in_box(sighting, line)) {
+            meet(view, sighting, line, hit);
         }
     }
 }
@@ -180,6 +182,19 @@ static void tally_add(struct lr_cpu_tally *tally, const struct lr_cpu_crystal *c
     tally->entries[tally->count++] = (struct lr_cpu_tally_entry){*crystal, weight};
 }
 
+/* What one line of a primary gives with one layer of the other modules. */
+static void trace_layer(const struct lr_cpu_view *view, int primary, int layer,
+                        const struct line *line, struct lr_cpu_tally *tally)
+{
+    struct hit hit;
+    struct lr_cpu_crystal struck;
+    follow(view, layer, line, &hit);
+    if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
+        !(view->num_before > 0 && is_stopped(view, primary, line))) {
+        tally_add(tally, &struck, weigh(view, primary, line, &hit));
+    }
+}
+
 /* All lines of one primary crystal. */
 static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_crystal *from,
                           struct lr_cpu_tally *tally)
@@ -189,13 +204,9 @@ static void trace_crystal(const struct lr_cpu_view *view, const struct lr_cpu_cr
     for (int b = 0; b < rays; b++) {
         for (int a = 0; a < rays; a++) {
             struct line line;
-            struct hit hit;
             make_line(view, from, a, b, &line);
-            follow(view, &line, &hit);
-            struct lr_cpu_crystal struck;
-            if (hit.met != NULL && hit.met->detects && find_crystal(view, &hit, &struck) &&
-                !(view->num_before > 0 && is_stopped(view, from->module, &line))) {
-                tally_add(tally, &struck, weigh(view, from->module, &line, &hit));
+            for (int layer = 0; layer < view->scene->num_layers; layer++) {
+                trace_layer(view, from->module, layer, &line, tally);
             }
         }
     }
@@ -233,6 +244,7 @@ lr_status lr_cpu_trace(struct lr_cpu_view *view, struct lr_cpu_tally *tally,
     return LR_OK;
 }
 
+/* Shows the modules of the primary's own layer. */
 static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const int pixel[2])
 {
     const int rays = view->scene->params.rays;
@@ -240,7 +252,7 @@ static lr_pixel trace_pixel(const struct lr_cpu_view *view, int primary, const i
     struct line line;
     make_line(view, &from, pixel[0] % rays, pixel[1] % rays, &line);
     struct hit hit;
-    follow(view, &line, &hit);
+    follow(view, view->scene->modules[primary].layer, &line, &hit);
     struct lr_cpu_crystal struck;
     const bool is_front = hit.met != NULL && view->toward[hit.met->module].height > 0;
     if (!is_front || !find_crystal(view, &hit, &struck) || is_stopped(view, primary, &line)) {

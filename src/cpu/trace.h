@@ -15,7 +15,7 @@ struct lr_cpu_tally {
     struct lr_cpu_tally_entry {
         struct lr_cpu_crystal crystal;
         double weight;
-    } * entries; /* [count], capacity rays * rays */
+    } * entries; /* [count], capacity rays * rays * layers */
     int count;
 };
 

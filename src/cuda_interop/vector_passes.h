@@ -8,6 +8,8 @@
 #include "common/bindings.h"
 #include "vector/vector.h"
 
+#include <stdbool.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -25,8 +27,15 @@ typedef struct lr_cuda_vector_pass {
     double lowest;                    /* floor of BSREM */
     int64_t count;
     double (*sums)[LR_VECTOR_NUM_SUMS]; /* [groups]; NULL = the pass has none */
-    bool wants_sums; /* of a division */
 } lr_cuda_vector_pass;
+
+/* One group puts the groups of a pass together. */
+typedef struct lr_cuda_join_pass {
+    double (*groups)[LR_VECTOR_NUM_SUMS]; /* [num_groups] */
+    double (*sums)[LR_VECTOR_NUM_SUMS];         /* [1] */
+    int num_groups;
+    bool has_largest;
+} lr_cuda_join_pass;
 
 /* Each of n threads takes every n-th number (lr_relative_differences). */
 typedef struct lr_cuda_differences_pass {
@@ -67,8 +76,10 @@ int lr_cuda_launch_vector_apply(const lr_cuda_vector_pass *pass, void *stream);
 int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream);
 
 /* y is what is estimated, in[0] what was measured, in[1] the additive term (struct lr_poisson_ratio);
- * sums, where they are wanted, are those of struct lr_poisson_fit. In float32. */
+ * sums are those of struct lr_poisson_fit. In float32. */
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream);
+
+int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream);
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);
 int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream);

@@ -16,7 +16,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SUMS_BYTES = LR_CUDA_VECTOR_GROUPS * LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
+/* Sums that may be under way at once: each has a row behind those of the groups. */
+enum slot { SLOT_NOW = 0, SLOT_FIT, NUM_SLOTS };
+
+enum {
+    ROW_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double),
+    SUMS_BYTES = (LR_CUDA_VECTOR_GROUPS + NUM_SLOTS) * ROW_BYTES
+};
 
 struct lr_cuda_place {
     int device;
@@ -24,8 +30,9 @@ struct lr_cuda_place {
     cudaStream_t stream;
     bool owns_stream;
     cudaEvent_t event;                       /* of copies from and to OpenGL */
-    double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS] on the device */
-    double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* page-locked */
+    double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
+    double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
+    bool is_under_way[NUM_SLOTS];            /* copied there, and not waited for */
 };
 
 /* --- with the place's device current --- */
@@ -118,7 +125,8 @@ static lr_status open_work(lr_place *place, void *stream)
     LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming),
                  "an event for vectors", place));
     LR_TRY(check(cudaMalloc((void **)&cuda->sums, SUMS_BYTES), "sums of vectors", place));
-    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, SUMS_BYTES), "sums of vectors", place));
+    LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, NUM_SLOTS * ROW_BYTES),
+                 "sums of vectors", place));
     place->cuda_stream = cuda->stream;
     return LR_OK;
 }
@@ -397,56 +405,71 @@ static lr_status convolve(const lr_convolution *convolution)
                               "a convolution", place));
 }
 
-/* Sums of the groups, which come to the host, are added there in their order. */
-static lr_status run_sums(const lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass)
+/* Groups are put together on the device, and the sums of all cross. */
+static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
+                           enum slot slot)
 {
-    const struct lr_cuda_place *cuda = place->cuda;
-    const int groups = lr_cuda_vector_groups(pass->count);
+    struct lr_cuda_place *cuda = place->cuda;
+    const lr_cuda_join_pass join = {.groups = pass->sums,
+                                    .sums = cuda->sums + LR_CUDA_VECTOR_GROUPS + slot,
+                                    .num_groups = lr_cuda_vector_groups(pass->count),
+                                    .has_largest = launch == lr_cuda_launch_vector_sums};
     LR_TRY(run(place, launch, pass));
-    LR_TRY(
-        copy_bytes(place, cuda->host_sums, cuda->sums, (size_t)groups * sizeof(*cuda->host_sums)));
-    return wait(place, "sums of vectors");
+    LR_TRY(check((cudaError_t)lr_cuda_launch_vector_join(&join, cuda->stream), "sums of vectors",
+                 place));
+    LR_TRY(copy_bytes(place, cuda->host_sums + slot, join.sums, ROW_BYTES));
+    place->traffic.to_host += ROW_BYTES;
+    cuda->is_under_way[slot] = true;
+    return LR_OK;
 }
 
-static lr_status add_groups(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
-                            double sums[LR_VECTOR_NUM_SUMS])
+/* Whatever was under way has arrived then. */
+static lr_status take_sums(lr_place *place, enum slot slot, double sums[LR_VECTOR_NUM_SUMS])
 {
-    const int groups = lr_cuda_vector_groups(pass->count);
-    LR_TRY(enter(place));
-    LR_TRY(leave(place, run_sums(place, launch, pass)));
-    place->traffic.to_host += groups * (int64_t)sizeof(*place->cuda->host_sums);
-    lr_vector_join_sums(sums, place->cuda->host_sums, groups, launch == lr_cuda_launch_vector_sums);
+    struct lr_cuda_place *cuda = place->cuda;
+    if (cuda->is_under_way[slot]) {
+        LR_TRY(wait(place, "sums of vectors"));
+        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way));
+    }
+    memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
     return LR_OK;
 }
 
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
-    found[LR_VECTOR_LARGEST] = -INFINITY;
     const lr_cuda_vector_pass pass = describe(x, &y, 1);
-    LR_TRY(add_groups(x->place, lr_cuda_launch_vector_sums, &pass, found));
+    LR_TRY(enter(x->place));
+    lr_status status = send_sums(x->place, lr_cuda_launch_vector_sums, &pass, SLOT_NOW);
+    status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
     *sums = lr_vector_name_sums(found);
-    return LR_OK;
+    return leave(x->place, status);
 }
 
-static lr_status divide_alone(const lr_place *place, const lr_cuda_vector_pass *pass)
+static lr_status take_fit(lr_place *place, enum slot slot, lr_poisson_fit *fit)
 {
-    LR_TRY(enter(place));
-    return leave(place, run(place, lr_cuda_launch_vector_divide, pass));
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    const lr_status status = take_sums(place, slot, found);
+    *fit = lr_vector_name_fit(found);
+    return status;
 }
 
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
-    double found[LR_VECTOR_NUM_SUMS] = {0};
+    lr_place *place = ratio->values->place;
+    const enum slot slot = fit != NULL ? SLOT_NOW : SLOT_FIT;
     const lr_vector *const in[] = {ratio->measured, ratio->additive};
-    lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
-    pass.wants_sums = fit != NULL;
-    if (fit == NULL) {
-        return divide_alone(ratio->values->place, &pass);
-    }
-    LR_TRY(add_groups(ratio->values->place, lr_cuda_launch_vector_divide, &pass, found));
-    *fit = lr_vector_name_fit(found);
-    return LR_OK;
+    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    LR_TRY(enter(place));
+    lr_status status = send_sums(place, lr_cuda_launch_vector_divide, &pass, slot);
+    status = status == LR_OK && fit != NULL ? take_fit(place, slot, fit) : status;
+    return leave(place, status);
+}
+
+static lr_status finish_fit(lr_place *place, lr_poisson_fit *fit)
+{
+    LR_TRY(enter(place));
+    return leave(place, take_fit(place, SLOT_FIT, fit));
 }
 
 /* --- from and to OpenGL --- */
@@ -516,6 +539,7 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
+                .finish_fit = finish_fit,
                 .relative_differences = relative_differences,
                 .convolve = convolve},
     .wrap = wrap,

@@ -29,7 +29,7 @@ __global__ void __launch_bounds__(group) apply(lr_cuda_vector_pass pass)
 }
 
 /* Halves of the group are added, in this order always. */
-__device__ void write_sums(const lr_cuda_vector_pass &pass, const vector_sums &mine,
+__device__ void write_sums(double (&sums)[LR_VECTOR_NUM_SUMS], const vector_sums &mine,
                            bool has_largest)
 {
     __shared__ vector_sums parts[group];
@@ -43,24 +43,24 @@ __device__ void write_sums(const lr_cuda_vector_pass &pass, const vector_sums &m
     }
     if (lane == 0) {
         for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
-            pass.sums[blockIdx.x][k] = parts[0].values[k];
+            sums[k] = parts[0].values[k];
         }
     }
 }
 
 template <class Real> __global__ void __launch_bounds__(group) add_up(lr_cuda_vector_pass pass)
 {
-    write_sums(pass, add_up_numbers<Real>(pass, this_thread()), true);
+    write_sums(pass.sums[blockIdx.x], add_up_numbers<Real>(pass, this_thread()), true);
 }
 
 __global__ void __launch_bounds__(group) divide(lr_cuda_vector_pass pass)
 {
-    write_sums(pass, divide_numbers(pass, this_thread()), false);
+    write_sums(pass.sums[blockIdx.x], divide_numbers(pass, this_thread()), false);
 }
 
-__global__ void __launch_bounds__(group) divide_values(lr_cuda_vector_pass pass)
+__global__ void __launch_bounds__(group) join(lr_cuda_join_pass pass)
 {
-    divide_alone(pass, this_thread());
+    write_sums(*pass.sums, join_groups(pass, this_thread()), pass.has_largest);
 }
 
 template <class Real>
@@ -119,7 +119,14 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
-    return launch(pass->wants_sums ? divide : divide_values, *pass, stream);
+    return launch(divide, *pass, stream);
+}
+
+int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream)
+{
+    void *arguments[] = {const_cast<lr_cuda_join_pass *>(pass)};
+    return cudaLaunchKernel(reinterpret_cast<const void *>(join), dim3(1), dim3(group), arguments,
+                            0, static_cast<cudaStream_t>(stream));
 }
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)

@@ -175,6 +175,22 @@ __device__ inline void join_sums(vector_sums &a, const vector_sums &b, bool has_
     }
 }
 
+/* What a thread has of the groups: every n-th. */
+__device__ inline vector_sums join_groups(const lr_cuda_join_pass &pass,
+                                          const vector_thread &thread)
+{
+    vector_sums sums = {};
+    sums.values[LR_VECTOR_LARGEST] = pass.has_largest ? -HUGE_VAL : 0.0;
+    for (int64_t group = thread.number; group < pass.num_groups; group += thread.of) {
+        vector_sums more;
+        for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
+            more.values[k] = pass.groups[group][k];
+        }
+        join_sums(sums, more, pass.has_largest);
+    }
+    return sums;
+}
+
 template <class Real>
 __device__ vector_sums add_up_numbers(const lr_cuda_vector_pass &pass, const vector_thread &thread)
 {
@@ -213,19 +229,6 @@ __device__ inline double divide_lor(double (&fit)[LR_VECTOR_NUM_SUMS], double me
     fit[1] += measured;
     fit[0] += measured * log(estimated);
     return fmin(measured / estimated, largest_ratio);
-}
-
-/* The same, without a fit. */
-__device__ inline void divide_alone(const lr_cuda_vector_pass &pass, const vector_thread &thread)
-{
-    float *const values = static_cast<float *>(pass.y);
-    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
-        const double estimated = (double)values[k] + number_of<float>(pass.in[1], k);
-        const double measured = number_of<float>(pass.in[0], k);
-        values[k] = measured > 0.0 && estimated > 0.0
-                        ? (float)fmin(measured / estimated, largest_ratio)
-                        : 0.0f;
-    }
 }
 
 __device__ inline vector_sums divide_numbers(const lr_cuda_vector_pass &pass,

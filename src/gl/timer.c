@@ -63,9 +63,10 @@ enum { NUM_LAPS = 64 };
 
 struct gl_stopwatch {
     struct gl_timer *laps[NUM_LAPS];
-    int64_t begun; /* since the reset */
-    int64_t read;  /* of these, in `seconds` */
-    double seconds;
+    int64_t begun;        /* since it was made */
+    int64_t read;         /* of these, in `total` */
+    double total, before; /* of all laps, and those before the reset that were not read then */
+    int64_t since;        /* the first lap since the reset */
 };
 
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label)
@@ -89,17 +90,21 @@ void gl_stopwatch_destroy(struct gl_stopwatch *watch)
     free(watch);
 }
 
+/* Laps that are under way are not waited for: they are told apart when they are read. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch)
 {
     if (watch != NULL) {
-        watch->begun = watch->read = 0;
-        watch->seconds = 0;
+        watch->since = watch->begun;
+        watch->before = watch->total;
     }
 }
 
 static void read_lap(struct gl_stopwatch *watch)
 {
-    watch->seconds += gl_timer_seconds(watch->laps[watch->read++ % NUM_LAPS]);
+    const double seconds = gl_timer_seconds(watch->laps[watch->read % NUM_LAPS]);
+    watch->total += seconds;
+    watch->before += watch->read < watch->since ? seconds : 0.0;
+    watch->read++;
 }
 
 void gl_stopwatch_begin(struct gl_stopwatch *watch)
@@ -120,10 +125,16 @@ void gl_stopwatch_end(struct gl_stopwatch *watch)
     }
 }
 
-double gl_stopwatch_seconds(struct gl_stopwatch *watch)
+double gl_stopwatch_total(struct gl_stopwatch *watch)
 {
     while (watch != NULL && watch->read < watch->begun) {
         read_lap(watch);
     }
-    return watch != NULL ? watch->seconds : 0;
+    return watch != NULL ? watch->total : 0;
+}
+
+double gl_stopwatch_seconds(struct gl_stopwatch *watch)
+{
+    const double total = gl_stopwatch_total(watch);
+    return watch != NULL ? total - watch->before : 0;
 }

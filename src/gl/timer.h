@@ -26,7 +26,7 @@ struct gl_stopwatch;
 struct gl_stopwatch *gl_stopwatch_create(struct gl_context *ctx, const char *label);
 void gl_stopwatch_destroy(struct gl_stopwatch *watch);
 
-/* Back to zero laps. */
+/* Back to zero laps; it waits for none. */
 void gl_stopwatch_reset(struct gl_stopwatch *watch);
 
 /* Laps follow each other; each begin has its end before the next. */
@@ -35,5 +35,8 @@ void gl_stopwatch_end(struct gl_stopwatch *watch);
 
 /* Seconds of all laps since the reset; waits until the device is done with them. */
 double gl_stopwatch_seconds(struct gl_stopwatch *watch);
+
+/* The same since it was made. */
+double gl_stopwatch_total(struct gl_stopwatch *watch);
 
 #endif

@@ -17,6 +17,7 @@ typedef struct lr_crystal {
     double size_mm[3];   /* along u, v and depth; 0 = not known */
     int group;           /* crystals of one group are known to belong together (a PETSIRD module, a
                             CASToR rsector); -1 = not known. Groups never share a module */
+    int layer;           /* of crystals one behind the other, 0 in front (lr/scanner.h) */
 } lr_crystal;
 
 /* Zero fields are defaults. */
@@ -34,6 +35,8 @@ typedef struct lr_crystal_list {
                             room (as the list's spacing, where there is none), and crystals too long
                             for the room between panels become shorter around their centres, down
                             to half, with a warning; else both are refused */
+    bool finds_layers;   /* nothing is known of layers: modules directly behind others, no farther
+                            than crystals are deep, are layers of theirs */
     const lr_log *log;
 } lr_crystal_list;
 
@@ -47,6 +50,9 @@ typedef struct lr_crystal_list {
  * Crystals without known axes face the scanner's axis where their panel is one crystal wide.
  * Crystals whose known axes differ are never in one module, so a curved panel that says where each
  * column looks becomes modules of one column; without that it is refused.
+ *
+ * Layers are turned into modules one by one, and stand behind those in front of them in the scanner's
+ * order. They keep places around the ring where all layers have as many.
  *
  * crystal_of: [num_crystals], the scanner's number of each crystal of the list; may be NULL.
  * residual_mm: the largest distance between a crystal of the list and its place, also where that

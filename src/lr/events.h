@@ -112,9 +112,11 @@ typedef struct lr_events_source {
                                   .lut of its scanner. NULL = the one beside the events, as
                                   docs/formats/events.md says; PETSIRD and GE need none */
     const lr_scanner
-        *scanner; /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
+        *scanner;      /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be
                                   those of the scanner's. NULL, for PETSIRD and CASToR only:
                                   crystals keep the numbers of the file */
+    bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
+                          warning says where, and the events before it are what there is */
     const lr_log *log;
 } lr_events_source;
 
@@ -135,6 +137,29 @@ typedef struct lr_event_list {
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
+
+/* What is known of the events of a list beside the list. */
+typedef struct lr_event_corrections {
+    int64_t count;   /* events, in the order of the list's file */
+    float *factors;  /* owned [count] efficiency times attenuation of the event's LOR */
+    float *additive; /* owned [count] expected randoms and scatters of its LOR, per mm of tof_mm */
+    lr_lor_data
+        *lors; /* owned, dense: efficiency times attenuation of every LOR; 0 = not measured */
+} lr_event_corrections;
+
+/* The corrections.h5 that belongs to GE's public list mode, on the scanner of the LORs: see
+ * docs/formats/events.md. 4 bytes of memory a LOR, and 8 an event. errors: NULL, logged. */
+LR_API lr_event_corrections *lr_event_corrections_read(const char *path, const lr_lors *lors,
+                                                       const lr_log *log);
+LR_API void lr_event_corrections_destroy(lr_event_corrections *corrections); /* NULL is allowed */
+
+/* Makes a list a bootstrap replicate of itself: each event, a count of what was measured, comes as often
+ * as a Poisson number says whose mean is its weight, in its place; of prompts once, with that weight. So
+ * the mean over seeds of all that is linear in the events is that of the list, and the variance of a
+ * sum of weights of 1 is that sum (Efron 1979, in its Poisson form). The draws depend on seed and the
+ * event's place alone. info.counts are those of the replicate, but for what was left out in reading.
+ * errors: LR_FAILED without memory, LR_BAD_INPUT for a negative weight; the list is as before. */
+LR_API lr_status lr_event_list_bootstrap(lr_event_list *list, uint64_t seed, const lr_log *log);
 
 /* What an acquisition gave: sparse data, the caller's. On failure nothing is returned. */
 typedef struct lr_prompts_delayeds {
@@ -171,6 +196,9 @@ typedef struct lr_photon_blur {
                                                                   Called by several threads */
     const void *user;
     double axial_mm; /* FWHM across the line and that; 0 = none */
+    double
+        most_radial_mm; /* no less than any that radial_mm gives; 0 = not known: pairs too steep for the
+                              scanner are then followed, too, which takes several times as long */
 } lr_photon_blur;
 
 /* Photon pairs from an activity, with time of flight. Zero fields are defaults. */
@@ -190,7 +218,8 @@ typedef struct lr_photon_params {
 /* Follows pairs that leave uniformly distributed points of voxels, drawn by their activity, in any
  * direction, until `count` of them have met a crystal's face on both sides, of the first module
  * there, which stops them in gaps and from behind, too,
- * in coincidence: geometry alone, nothing scatters or is absorbed. Lines are off by `blur`, times of
+ * in coincidence: geometry alone, nothing scatters or is absorbed. Of blocks with layers a photon sees
+ * one layer, any of them as likely. Lines are off by `blur`, times of
  * arrival by a Gaussian. Pair k is the same whatever `count` is. info (may be NULL): time of flight and duration.
  * errors: LR_BAD_INPUT for an activity that is negative, not finite or nowhere; LR_USAGE without a
  * time resolution, or with a blur that is negative or not finite; LR_FAILED where fewer than one pair in 100,000 is detected; what the sink

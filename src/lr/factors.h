@@ -31,6 +31,10 @@ LR_API lr_lor_source lr_crystal_product_source(lr_crystal_product *product);
  * visits a number per LOR. threads 0 = all processors. errors: NaN without memory, logged. */
 LR_API double lr_crystal_product_sum(const lr_crystal_product *product, int threads);
 
+/* The values of LOR data, sparse or dense: 0 where sparse data name no LOR. They must outlive the
+ * source. */
+LR_API lr_lor_source lr_lor_data_source(lr_lor_data *data);
+
 /* What the numbers of an attenuation map mean. */
 typedef enum lr_mu_unit {
     LR_MU_BY_VALUE = 0, /* 1/cm where the largest is above 0.05, else 1/mm */

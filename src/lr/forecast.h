@@ -42,6 +42,31 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
                                                   lr_forecast *forecast);
 
+/* Cuts 0 .. num - 1 into part[1] runs whose costs (at least 0, num of them) come nearest to equal, each
+ * of one number at least, and gives the part[0]-th, 1 <= part[0] <= part[1] <= num, which ends before
+ * range[1]. The same numbers give the same runs everywhere. */
+LR_API void lr_share_range(const double *costs, int64_t num, const int64_t part[2],
+                           int64_t range[2]);
+
+/* One of several parts that rows are cut into for runs that know nothing of each other: on other
+ * machines, at other times. */
+typedef struct lr_rows_share {
+    lr_rows_work work;     /* which rows; choice.part NULL = all LORs */
+    int64_t number, parts; /* the number-th of so many, 1 <= number <= parts */
+    const lr_log *log;
+} lr_rows_share;
+
+/* Where that part begins and ends (range[1] is not in it). Of voxels: places among the rows of the
+ * choice, counted from 0. Of LORs: entries of the list of the selection, LORs or module pairs, or of
+ * all pairs where it has none. Each part has a row at least, follows the one before, and takes about
+ * the same work: rows of voxels are weighed by how many LORs pass through a few points of the grid, by
+ * lines in double precision, rows of LORs by how long their lines run through it. Nothing is timed:
+ * the parts are the same in every run of the program, whatever the backend.
+ * errors: LR_USAGE for a number out of range, and more parts than rows, LORs or pairs; LR_FAILED,
+ * no memory. */
+LR_API lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid,
+                                     const lr_rows_share *share, int64_t range[2]);
+
 #ifdef __cplusplus
 }
 #endif

@@ -131,6 +131,15 @@ typedef struct lr_matrix_input {
     int64_t num_bytes;
 } lr_matrix_input;
 
+/* The rows of a file are one of several parts of a matrix that lr_matrix_join puts together. */
+typedef struct lr_matrix_part {
+    const struct lr_matrix_writer_params
+        *whole;            /* all rows; the parts must agree in everything that
+                                                    its elements depend on. Read by the constructor */
+    int64_t number, parts; /* the number-th of so many, counted from 1 */
+    int64_t rows_before;   /* rows of the parts before this one */
+} lr_matrix_part;
+
 /* Grid and points are copied; LORs, lists and texts must outlive the writer. */
 typedef struct lr_matrix_writer_params {
     const char *path;
@@ -156,6 +165,7 @@ typedef struct lr_matrix_writer_params {
     const lr_matrix_input *inputs; /* [num_inputs]: a writer that resumes compares their digests;
                                       read by the constructor only */
     int num_inputs;
+    const lr_matrix_part *share; /* hdf5 and npz; NULL = these are all rows */
     const lr_log *log;
 } lr_matrix_writer_params;
 
@@ -221,8 +231,10 @@ typedef struct lr_matrix_file_info {
     lr_selection part;            /* LORs whose elements are in it; zero: all */
     lr_mode mode;                 /* auto where it is not known */
     int rays, samples[3], mu_steps;
-    double threshold, dropped_sum;
+    double threshold, dropped_sum, sum; /* sum: of all elements, before they were rounded */
+    int64_t dropped_elements;
     const char *backend, *description, *factors; /* "" where not known; factors "none" */
+    const char *share; /* npz too: which part of which matrix the file is, in words; "" = a whole */
 } lr_matrix_file_info;
 
 /* errors: NULL, logged: LR_BAD_INPUT for a file that is missing, damaged or no matrix, and for arrays
@@ -241,6 +253,24 @@ LR_API lr_status lr_matrix_file_check_scanner(const lr_matrix_file *file, const 
  * the sink returns; LR_CANCELLED. */
 LR_API lr_status lr_matrix_file_rows(lr_matrix_file *file, const lr_row_sink *sink,
                                      const lr_progress *progress);
+
+/* Parts of a matrix, each in a file of its own (lr_matrix_part), in any order. */
+typedef struct lr_matrix_join_params {
+    const char *const *parts; /* [num_parts] paths, HDF5 or npz */
+    int64_t num_parts;
+    const char *path;        /* of the whole */
+    lr_matrix_format format; /* hdf5, npz or mtx; of parts in npz only npz */
+    int compress;            /* as that of a writer */
+    const lr_progress *progress;
+    const lr_log *log;
+} lr_matrix_join_params;
+
+/* Writes the file that one run would have written of all rows: the same arrays, bit for bit; only
+ * `sum` and `dropped_sum` are added up in another order. written: may be NULL.
+ * errors: LR_USAGE for formats that do not go together; LR_BAD_INPUT for a file that is no part,
+ * parts of matrices that differ, in words of what does, a part that is missing or comes twice, and
+ * damaged files; LR_FAILED; LR_CANCELLED. Nothing is left behind then. */
+LR_API lr_status lr_matrix_join(const lr_matrix_join_params *params, lr_matrix_written *written);
 
 /* The scanner that is written in an HDF5 file (/scanner); memory of at most 32 times the file's bytes.
  * errors: NULL, logged. */

@@ -100,13 +100,17 @@ typedef struct lr_listmode_params {
                                   lr_blobs_grids has them, and values are integrals of blobs in mm;
                                   kernel and tube are not read. With time of flight the Gaussian's
                                   density where the line crosses the middle of a blob's slice. NULL =
-                                  voxels of the grid. Copied */
+                                  voxels of the grid. Every backend has them. Copied */
     const lr_lor_source
-        *factors;                /* multiplies the row of each event, and counts in the sensitivity:
+        *factors; /* multiplies the row of each event, and counts in the sensitivity:
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the
                                      operator */
-    int64_t sensitivity_lines;   /* LORs that the sensitivity has at most; 0 = 2^25 */
-    uint64_t seed;               /* of their choice where they are not all */
+    const float
+        *event_factors;        /* [count] multiplies the rows of events in place of `factors`, which
+                                    then count in the sensitivity alone; finite, >= 0; copied. NULL =
+                                    those of the events' LORs */
+    int64_t sensitivity_lines; /* LORs that the sensitivity has at most; 0 = 2^25 */
+    uint64_t seed;             /* of their choice where they are not all */
     lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and
                                     computed there if it has not been. Outlives this one; NULL = none */

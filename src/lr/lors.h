@@ -41,12 +41,28 @@ typedef struct lr_lor { /* one LOR, spelled out */
     int module_j, r, s;
 } lr_lor;
 
+/* Which LORs a projection concerns, and in which order their values stand. All zero: every LOR.
+ * lors != NULL:  these LORs, ascending and without repeats.
+ * pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
+ *                after the other. At most one of the two is set; arrays are the caller's. */
+typedef struct lr_selection {
+    const int64_t *lors;
+    int64_t num_lors;
+    const int32_t *pairs;
+    int64_t num_pairs;
+} lr_selection;
+
 /* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
  * than a quarter of the machine's memory, which lr_lors_count tells without them. */
 LR_API lr_lors *lr_lors_create(const lr_scanner *scanner, const lr_log *log);
 /* As before, for scanners of very many modules: `progress` may stop it (NULL, nothing logged). */
 LR_API lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *progress,
                                        const lr_log *log);
+/* Some module pairs of a layout alone, as a layout of its own: LORs of other pairs are not in coincidence
+ * there. part->pairs names them; the scanner must outlive it, `all` need not. Not for histo-images.
+ * errors: NULL, logged: LR_USAGE for no pairs, or a list that is not ascending; LR_FAILED. */
+LR_API lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part,
+                                    const lr_log *log);
 /* Destroying NULL is allowed. */
 LR_API void lr_lors_destroy(lr_lors *lors);
 
@@ -94,6 +110,11 @@ LR_API lr_lor_data *lr_lor_data_bin(const int64_t *events, int64_t num_events, c
 LR_API lr_lor_data *lr_lor_data_expand(const lr_lor_data *data, const lr_lors *lors,
                                        const lr_log *log);
 
+/* The numbers of the LORs that `part` has, in its numbering, of data of `all`, of which it is a part:
+ * sparse data stay sparse. NULL, logged, without memory. */
+LR_API lr_lor_data *lr_lor_data_take(const lr_lor_data *data, const lr_lors *all,
+                                     const lr_lors *part, const lr_log *log);
+
 /* Destroying NULL is allowed. */
 LR_API void lr_lor_data_destroy(lr_lor_data *data);
 
@@ -111,17 +132,6 @@ typedef struct lr_lor_source {
     lr_status (*get)(void *user, const lr_lor_span *span, float *values);
     void *user; /* get == NULL: no source */
 } lr_lor_source;
-
-/* Which LORs a projection concerns, and in which order their values stand. All zero: every LOR.
- * lors != NULL:  these LORs, ascending and without repeats.
- * pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
- *                after the other. At most one of the two is set; arrays are the caller's. */
-typedef struct lr_selection {
-    const int64_t *lors;
-    int64_t num_lors;
-    const int32_t *pairs;
-    int64_t num_pairs;
-} lr_selection;
 
 /* How many LORs, and with them values, a selection has. selection NULL: all. */
 LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);

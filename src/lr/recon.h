@@ -109,7 +109,8 @@ typedef struct lr_recon_params {
         without_fit; /* iterations need not tell how well data are explained (lr_iteration.has_fit):
                          a device that can do a whole update by itself then does */
     lr_recon_algorithm algorithm;
-    double relaxation; /* RAMLA, BSREM: of the first iteration; 0 = 1 */
+    double relaxation; /* RAMLA, BSREM: of the first iteration; 0 = lr_ramla_relaxation(subsets), of
+                          BSREM 1 */
     double
         relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
                                of BSREM meet the maximum only with a fall above 0 */
@@ -142,11 +143,17 @@ typedef struct lr_recon_params {
  * image: [num_voxels], at any place, overwritten; on LR_CANCELLED it holds the last finished subset. progress is
  * asked before each subset, with its number and the iteration's ("iteration 3 of 8, subset 2 of 4"),
  * in iterations done of all; before that for each sensitivity, in subsets.
- * errors: LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
+ * errors: LR_FAILED for an image that grows beyond the largest number, or of RAMLA beyond what counts
+ * explain; LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
  * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, a pair whose subset
  * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not,
  * a prior likewise. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
+
+/* What RAMLA's relaxation is by default: 1 with one subset, else 10 / (9 + subsets). However many there
+ * are, a pass over all of them goes about as far as ten iterations of ML-EM, and takes no more than a
+ * factor of exp(-10) from a voxel. docs/method/common.md, "Block RAMLA". */
+LR_API double lr_ramla_relaxation(int subsets);
 
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;

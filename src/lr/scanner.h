@@ -21,7 +21,12 @@ extern "C" {
  *
  * A panel made of blocks with wider gaps between them is described as several modules that share
  * `position` and `ring`: uniform modules keep the way from a hit to its crystal one division in
- * every backend, and the exact element in closed form. */
+ * every backend, and the exact element in closed form.
+ *
+ * Crystals that stand in layers, one behind the other, are a module a layer, with a detection plane
+ * of its own behind its own front face. Modules of one `block` but of different layers are never in
+ * coincidence, and modules of different layers do not hide each other: without crystal penetration
+ * each layer counts as if it were the only one. */
 typedef struct lr_module {
     double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
     double u[3];            /* unit axis, transaxial */
@@ -33,8 +38,23 @@ typedef struct lr_module {
     double depth_mm;        /* crystal length, behind the front face */
     int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
     int ring;               /* module ring; 0 in explicit lists */
-    int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks */
+    int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
+                               layer */
+    int layer;              /* 0 = in front, or alone; below LR_MAX_LAYERS */
+    int block;              /* number that layers of one block share, from 1; 0 = has no layers */
 } lr_module;
+
+enum { LR_MAX_LAYERS = 16 };
+
+/* A layer of the crystals that a module is made of. Zero fields are the module's own. */
+typedef struct lr_layer {
+    double front_mm; /* of its front face behind the module's; 0 = it begins where the layer before
+                        it ends */
+    double depth_mm;
+    const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
+    double pitch_mm[2], face_mm[2];
+    double offset_mm[2]; /* of its centre from the module's, along u and v */
+} lr_layer;
 
 /* Which LORs are measured at all. Zero (or false) turns a rule off. A LOR is in coincidence when
  * every rule that is on holds; see lr_lors. */
@@ -81,7 +101,8 @@ typedef struct lr_scanner_params {
 /* One ring-shaped scanner. A panel's centre stands at first_angle_deg + k * 360 / modules, counted
  * from +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z.
  * Rings are centred in z. Panel index = ring * modules + k; a panel of B blocks gives B modules,
- * index panel * B + (block_v * blocks_u + block_u). */
+ * index panel * B + (block_v * blocks_u + block_u), and L layers of each give L modules in its
+ * place, front to back. */
 typedef struct lr_ring {
     double radius_mm; /* axis to the front faces' centres */
     int modules;      /* panels around */
@@ -92,6 +113,8 @@ typedef struct lr_ring {
     const int *block_crystals[2]; /* [blocks] crystals of each block along u and v */
     double block_gap_mm[2];       /* added between neighbouring blocks, over the pitch */
     double pitch_mm[2], face_mm[2], depth_mm;
+    const lr_layer *layers; /* [num_layers] front to back, within depth_mm */
+    int num_layers;         /* 0 = one, of the whole depth */
 } lr_ring;
 
 /* Checks the geometry and builds a scanner.

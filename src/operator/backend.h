@@ -70,7 +70,7 @@ struct lr_backend_updates {
 
 /* --- the table --- */
 
-/* `picture`, `device_seconds`, `prepare` and `updates` may be NULL: the facade then does without.
+/* `picture`, `device_seconds`, `device_clock`, `prepare` and `updates` may be NULL: the facade then does without.
  * forward and back: part NULL for all LORs; else, with has_parts, a selection that is checked, not
  * empty and not all, and values in its order. back with values NULL, with has_parts and a part alone,
  * takes 1 for every value: the sensitivity. Vectors are in float32, or in float64 where
@@ -91,7 +91,8 @@ struct lr_backend_fns {
                       lr_vector *image);
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
     lr_status (*picture)(void *self, const double point_mm[3], int module, lr_pixel *pixels);
-    double (*device_seconds)(void *self); /* of the last projection */
+    double (*device_seconds)(void *self); /* of the last projection; it may wait for it */
+    double (*device_clock)(void *self);   /* of all so far, likewise; NULL = not known */
     /* lr_operator_device_passes; NULL = not told apart */
     int (*device_passes)(void *self, lr_device_pass *passes);
     /* Starts building what `forward` and `back` and a sensitivity run, which come next, so that it is

@@ -13,6 +13,7 @@
 #include "plugin/plugin.h"
 #include "vector/place.h"
 
+#include <float.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -64,8 +65,8 @@ struct choice {
 
 /* "auto" is the first that serves and finds its device; native before OpenGL in software. */
 static const struct choice choices[] = {
-    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_OF_NONE, arrange_by_cuda},
-    {"compute", create_compute, LR_PLACE_GL, EXACT_OF_NONE, NULL},
+    {"cuda", create_cuda, LR_PLACE_CUDA, EXACT_WHERE_NOTHING_HIDES, arrange_by_cuda},
+    {"compute", create_compute, LR_PLACE_GL, EXACT_WHERE_NOTHING_HIDES, NULL},
     {"native", lr_listmode_native_create, LR_PLACE_HOST, EXACT_WHERE_NOTHING_HIDES, NULL},
     {"cpu", lr_listmode_cpu_create, LR_PLACE_HOST, EXACT_OF_ALL, NULL},
 };
@@ -77,20 +78,8 @@ static bool has_kernel(const struct choice *choice, const struct lr_listmode_mod
            (choice->exact == EXACT_WHERE_NOTHING_HIDES && !lr_modules_may_hide(model->scanner));
 }
 
-static bool serves(const struct choice *choice, const struct lr_listmode_family *family)
+static lr_status refuse(const struct choice *choice, const lr_log *log)
 {
-    const bool has_blobs = family->info.blobs.radius_mm > 0;
-    return has_kernel(choice, &family->model) && !(has_blobs && choice->place != LR_PLACE_HOST);
-}
-
-static lr_status refuse(const struct choice *choice, const struct lr_listmode_family *family,
-                        const lr_log *log)
-{
-    if (has_kernel(choice, &family->model)) {
-        return lr_error(log, LR_USAGE,
-                        "the backend %s has no blobs: take native or cpu, or an image of voxels",
-                        choice->name);
-    }
     if (choice->exact == EXACT_OF_NONE) {
         return lr_error(log, LR_USAGE,
                         "the backend %s has no exact kernel of list mode: take native or cpu, or "
@@ -130,6 +119,10 @@ static lr_status check(const lr_listmode_params *params)
         (params->backend == NULL || strcmp(params->backend, "cuda") != 0)) {
         return lr_error(params->log, LR_USAGE,
                         "variants are ways of the backend cuda: name it, or name no variant");
+    }
+    if (params->variant != LR_LISTMODE_FASTEST && params->kernel == LR_LISTMODE_EXACT) {
+        return lr_error(params->log, LR_USAGE,
+                        "variants are of tubes and thin lines: exact elements have none");
     }
     if ((int)params->variant < 0 || params->variant > LR_LISTMODE_FASTMATH) {
         return lr_error(params->log, LR_USAGE, "list mode has no variant %d", (int)params->variant);
@@ -223,6 +216,22 @@ static lr_status find_factors(const lr_listmode_params *params, struct lr_listmo
     return status;
 }
 
+static lr_status copy_factors(const lr_listmode_params *params, struct lr_listmode_family *family)
+{
+    family->event_factors =
+        lr_alloc(params->count, sizeof(*family->event_factors), "factors of events", params->log);
+    for (int64_t k = 0; family->event_factors != NULL && k < params->count; k++) {
+        const float factor = params->event_factors[k];
+        if (!(factor >= 0.0f && factor <= FLT_MAX)) {
+            return lr_error(params->log, LR_BAD_INPUT,
+                            "the factor of event %lld is %g: it must be finite and not negative",
+                            (long long)k, (double)factor);
+        }
+        family->event_factors[k] = factor;
+    }
+    return family->event_factors != NULL ? LR_OK : LR_FAILED;
+}
+
 /* As the operator asks for factors: of events, by their numbers. */
 static lr_status get_factors(void *user, const lr_lor_span *span, float *values)
 {
@@ -286,6 +295,20 @@ static lr_status weigh_densities(struct lr_listmode_family *family,
     return family->event_factors != NULL ? LR_OK : LR_FAILED;
 }
 
+static lr_status take_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
+{
+    const bool has_source = params->factors != NULL && params->factors->get != NULL;
+    if (has_source) {
+        family->factors = *params->factors;
+    }
+    if (params->event_factors != NULL) {
+        LR_TRY(copy_factors(params, family));
+    } else if (has_source) {
+        LR_TRY(find_factors(params, family));
+    }
+    return params->blobs != NULL ? weigh_densities(family, params) : LR_OK;
+}
+
 static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *params)
 {
     struct lr_listmode_family *family = op->listmode;
@@ -295,17 +318,10 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_copy(&family->events, params));
-    if (params->factors != NULL && params->factors->get != NULL) {
-        family->factors = *params->factors;
-        LR_TRY(find_factors(params, family));
-        op->factors = (lr_lor_source){get_factors, family->event_factors};
-    }
-    if (params->blobs != NULL) {
-        LR_TRY(weigh_densities(family, params));
-        op->factors = family->event_factors != NULL
-                          ? (lr_lor_source){get_factors, family->event_factors}
-                          : op->factors;
-    }
+    LR_TRY(take_factors(family, params));
+    op->factors = family->event_factors != NULL
+                      ? (lr_lor_source){get_factors, family->event_factors}
+                      : op->factors;
     family->info = (lr_listmode_info){.kernel = family->model.kernel,
                                       .tube = family->model.tube,
                                       .blobs = family->info.blobs,
@@ -349,6 +365,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
                              const struct lr_listmode_backend_params *backend_params)
 {
     const lr_log *log = backend_params->log;
+    const struct lr_listmode_model *model = &op->listmode->model;
     struct lr_listmode_trial *trial = &op->listmode->trial;
     *trial = (struct lr_listmode_trial){.log = {hush, trial}, .to = log};
     for (int k = 0; k < NUM_CHOICES; k++) {
@@ -356,11 +373,11 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
         const bool is_trial = is_auto(params) && choices[k].place != LR_PLACE_HOST;
         own.log = is_trial ? &trial->log : log;
         if (!is_chosen(&choices[k], params) ||
-            (is_auto(params) && !serves(&choices[k], op->listmode))) {
+            (is_auto(params) && !has_kernel(&choices[k], model))) {
             continue;
         }
-        if (!serves(&choices[k], op->listmode)) {
-            return refuse(&choices[k], op->listmode, log);
+        if (!has_kernel(&choices[k], model)) {
+            return refuse(&choices[k], log);
         }
         const lr_status status = create(op, &choices[k], params, &own);
         if (!(is_trial && status == LR_NO_DEVICE)) {

@@ -5,8 +5,8 @@
  * is a blob's footprint, and projections are the sum (docs/method/listmode.md, "Blobs"). */
 #include "base/log.h"
 #include "base/mem.h"
-#include "model/lors/selection.h"
 #include "operator/listmode_facade.h"
+#include "vector/place.h"
 
 #include <stdlib.h>
 
@@ -17,7 +17,6 @@ struct blobs_backend {
     struct lr_backend_fns fns; /* the inner ones' properties */
     struct lr_backend inner[2];
     int64_t each; /* coefficients of a grid */
-    const struct lr_listmode_events *events;
     const lr_log *log;
     const lr_progress *progress; /* the caller's; NULL = none */
     lr_progress halves;          /* what the inner ones report to */
@@ -62,45 +61,27 @@ static bool report_half(void *user, const char *what, double done, double total)
            LR_OK;
 }
 
-/* --- projections --- */
-
-/* The coefficients of one grid, in the memory of all. */
-static lr_vector half_of(const struct blobs_backend *self, const lr_vector *all, int g)
-{
-    const int64_t first = g * self->each;
-    return all->precision == LR_FLOAT64
-               ? lr_vector_of_doubles((double *)all->values + first, self->each)
-               : lr_vector_of_floats((float *)all->values + first, self->each);
-}
-
-static void add(const lr_vector *more, lr_vector *values)
-{
-    for (int64_t k = 0; k < values->count; k++) {
-        if (values->precision == LR_FLOAT64) {
-            ((double *)values->values)[k] += ((const double *)more->values)[k];
-        } else {
-            ((float *)values->values)[k] += ((const float *)more->values)[k];
-        }
-    }
-}
+/* --- projections, where the vectors are --- */
 
 static lr_status forward(void *user, const lr_selection *part, const lr_vector *image,
                          lr_vector *values)
 {
     struct blobs_backend *self = user;
-    const lr_vector_params like = {.count = values->count, .precision = values->precision};
-    lr_vector more = {0};
+    const lr_vector_params like = {.place = values->place,
+                                   .count = values->count,
+                                   .precision = values->precision,
+                                   .name = "values of the second grid of blobs",
+                                   .log = self->log};
+    lr_vector more;
     LR_TRY(lr_vector_create(&like, &more));
     lr_status status = LR_OK;
     for (int g = 0; status == LR_OK && g < 2; g++) {
         const struct lr_backend *inner = &self->inner[g];
-        const lr_vector half = half_of(self, image, g);
+        const lr_vector half = lr_vector_part(image, g * self->each, self->each);
         self->half = g;
         status = inner->fns->forward(inner->self, part, &half, g == 0 ? values : &more);
     }
-    if (status == LR_OK) {
-        add(&more, values);
-    }
+    status = status == LR_OK ? lr_vector_add_scaled(values, 1.0, &more) : status;
     lr_vector_destroy(&more);
     return status;
 }
@@ -112,11 +93,22 @@ static lr_status back(void *user, const lr_selection *part, const lr_vector *val
     lr_status status = LR_OK;
     for (int g = 0; status == LR_OK && g < 2; g++) {
         const struct lr_backend *inner = &self->inner[g];
-        lr_vector half = half_of(self, image, g);
+        lr_vector half = lr_vector_part(image, g * self->each, self->each);
         self->half = g;
         status = inner->fns->back(inner->self, part, values, &half);
     }
     return status;
+}
+
+/* Of both grids' projections; what adds them up is not in it. */
+static double device_seconds(void *user)
+{
+    struct blobs_backend *self = user;
+    double sum = 0;
+    for (int g = 0; g < 2; g++) {
+        sum += self->inner[g].fns->device_seconds(self->inner[g].self);
+    }
+    return sum;
 }
 
 /* --- rows --- */
@@ -140,6 +132,7 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
     for (int g = 0; g < 2; g++) {
         const int64_t first = g * self->each, end = first + self->each;
         struct lr_rows of_grid = *wanted;
+        of_grid.blocks = NULL; /* rows get other numbers */
         struct shifted shifted = {sink, wanted->grid != NULL ? first : 0};
         const lr_row_sink inner_sink = {take_shifted, &shifted};
         if (wanted->grid != NULL) {
@@ -156,10 +149,11 @@ static lr_status rows(void *user, const struct lr_rows *wanted, const lr_row_sin
 
 /* --- life --- */
 
+/* The second one may run the first one's programs. */
 static void destroy(void *user)
 {
     struct blobs_backend *self = user;
-    for (int g = 0; g < 2; g++) {
+    for (int g = 1; g >= 0; g--) {
         if (self->inner[g].fns != NULL) {
             self->inner[g].fns->destroy(self->inner[g].self);
         }
@@ -167,15 +161,36 @@ static void destroy(void *user)
     free(self);
 }
 
+/* Each grid's backend has half of the memory, which they take at the same time. */
+static int64_t half_the_memory(const struct lr_listmode_backend_params *params)
+{
+    const int64_t device = params->place != NULL ? params->place->memory_bytes / 2 : 0;
+    const int64_t all = params->max_memory_bytes > 0 ? params->max_memory_bytes : device;
+    return all > 0 ? all / 2 + 1 : 0;
+}
+
+/* Whose programs a grid's backend may run: those of the same grid of another operator's, or of the first
+ * grid, which has the same kernel. */
+static const struct lr_backend *programs_of(const struct blobs_backend *self,
+                                            const struct lr_backend *stands_for, int g)
+{
+    return stands_for != NULL ? &((const struct blobs_backend *)stands_for->self)->inner[g]
+           : g > 0            ? &self->inner[0]
+                              : NULL;
+}
+
 static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode_family *family,
                             const struct lr_listmode_backend_params *params)
 {
     struct lr_listmode_backend_params of_grid = *params;
+    self->log = params->log;
     self->progress = params->progress;
     self->halves = (lr_progress){report_half, self};
     of_grid.progress = params->progress != NULL ? &self->halves : NULL;
+    of_grid.max_memory_bytes = half_the_memory(params);
     for (int g = 0; g < 2; g++) {
         of_grid.model = g == 0 ? &family->model : &family->second;
+        of_grid.stands_for = programs_of(self, params->stands_for, g);
         LR_TRY(family->create(&of_grid, &self->inner[g]));
     }
     self->each = lr_grid_num_voxels(&family->model.grid);
@@ -187,6 +202,8 @@ static lr_status open_inner(struct blobs_backend *self, const struct lr_listmode
                                         .forward = forward,
                                         .back = back,
                                         .rows = rows,
+                                        .device_seconds =
+                                            inner->device_seconds != NULL ? device_seconds : NULL,
                                         .destroy = destroy};
     return LR_OK;
 }
@@ -210,6 +227,5 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family,
     *backend = self->inner[0];
     backend->fns = &self->fns;
     backend->self = self;
-    backend->place = NULL; /* vectors come on the host, where the grids' halves are told apart */
     return LR_OK;
 }

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -312,6 +313,92 @@ lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row)
     staging->num_elements += count;
     staging->row_begin[++staging->num_rows] = staging->num_elements;
     matrix->num_rows++;
+    return LR_OK;
+}
+
+/* Rows that come together, on their way behind what is staged. */
+struct staging_rows {
+    struct lr_matrix_staging *staging;
+    const struct lr_packed_element *elements; /* of the first of them */
+    atomic_bool has_zeros;
+};
+
+/* Where each of them begins has been written down. */
+static void stage_rows(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct staging_rows *rows = user;
+    const struct lr_matrix_staging *staging = rows->staging;
+    const int64_t *row_begin = staging->row_begin + staging->num_rows;
+    const int64_t first = row_begin[begin], count = row_begin[end] - first;
+    const struct lr_packed_element *from = rows->elements + (first - row_begin[0]);
+    uint32_t *lor = staging->lor + first;
+    float *value = staging->value + first;
+    int64_t num_zeros = 0;
+    (void)worker;
+    for (int64_t k = 0; k < count; k++) {
+        lor[k] = from[k].lor;
+        value[k] = from[k].value;
+        num_zeros += !(from[k].value > 0.0f);
+    }
+    if (num_zeros > 0) {
+        atomic_store(&rows->has_zeros, true);
+    }
+}
+
+/* As many rows of the block from `first` on as there is room for, told by where they begin; num_elements:
+ * of them. */
+static int64_t place_rows(struct lr_matrix *matrix, const struct lr_row_block *block, int64_t first,
+                          int64_t *num_elements)
+{
+    struct lr_matrix_staging *staging = &matrix->staging;
+    int64_t *row_begin = staging->row_begin + staging->num_rows;
+    int64_t num = 0;
+    *num_elements = 0;
+    while (first + num < block->num_rows && staging->num_rows + num < staging->row_capacity &&
+           row_begin[num] + block->rows[first + num].count <= staging->element_capacity) {
+        row_begin[num + 1] = row_begin[num] + block->rows[first + num].count;
+        *num_elements += block->rows[first + num].count;
+        num++;
+    }
+    return num;
+}
+
+static lr_status append_one(void *user, const lr_row *row)
+{
+    return lr_matrix_append(user, row);
+}
+
+static void count_staged(struct lr_matrix *matrix, int64_t num_rows, int64_t num_elements)
+{
+    matrix->staging.num_rows += num_rows;
+    matrix->staging.num_elements += num_elements;
+    matrix->num_rows += num_rows;
+    matrix->num_elements += num_elements;
+    matrix->memory_bytes += num_elements * ELEMENT_BYTES;
+}
+
+lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block)
+{
+    struct staging_rows rows = {.staging = &matrix->staging, .elements = block->elements};
+    const lr_row_sink one_by_one = {append_one, matrix};
+    int64_t num = 0, num_elements = 0;
+    for (int64_t first = 0; first < block->num_rows; first += num) {
+        num = place_rows(matrix, block, first, &num_elements);
+        lr_parallel_for(matrix->threads, num, SHARE_ROWS, stage_rows, &rows);
+        const bool is_one = num == 0 || atomic_exchange(&rows.has_zeros, false);
+        num = num == 0 ? 1 : num;
+        if (is_one) { /* as many, each by itself: there was no room, or there are zeros to drop */
+            const struct lr_row_block part = {.rows = block->rows + first,
+                                              .num_rows = num,
+                                              .elements = rows.elements,
+                                              .threads = block->threads};
+            LR_TRY(lr_row_block_unpack(&part, &one_by_one, matrix->log));
+            num_elements = num == 1 ? block->rows[first].count : num_elements;
+        } else {
+            count_staged(matrix, num, num_elements);
+        }
+        rows.elements += num_elements;
+    }
     return LR_OK;
 }
 

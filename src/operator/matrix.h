@@ -12,6 +12,7 @@
 #define LR_OPERATOR_MATRIX_H
 
 #include "model/lors/owned_row.h"
+#include "model/lors/row_block.h"
 
 struct lr_matrix_chunk {
     int64_t first_row;
@@ -60,6 +61,9 @@ int64_t lr_matrix_estimate(const struct lr_matrix *matrix, const struct lr_matri
 /* Takes the next row (row->row is not read). Elements too small for a float are dropped. */
 lr_status lr_matrix_append(struct lr_matrix *matrix, const lr_row *row);
 
+/* Takes the next rows, by matrix->threads threads: the same matrix. */
+lr_status lr_matrix_append_block(struct lr_matrix *matrix, const struct lr_row_block *block);
+
 /* After the last row: moves what is staged into a chunk and frees the staging. */
 lr_status lr_matrix_complete(struct lr_matrix *matrix);
 
@@ -73,18 +77,18 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_v
 
 /* The same for the LORs of a selection (model/lors/selection.h), whose values stand in its order. Ranges
  * of the matrix without any of them are not read. */
-struct lr_matrix_part {
+struct lr_stored_lors {
     const lr_lors *lors;
     const lr_selection *selection; /* checked */
 };
 
 lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_matrix_part *part,
+                                 const struct lr_stored_lors *part,
                                  const lr_vector vectors[2]); /* image, values */
 
 /* Zero values: 1 for every value. */
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_matrix_part *part,
+                              const struct lr_stored_lors *part,
                               const lr_vector vectors[2]); /* values, image */
 
 /* Copies a row out, sorted by LOR. errors: LR_FAILED without memory, logged. */

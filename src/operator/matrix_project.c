@@ -19,7 +19,7 @@ enum { ROWS_PER_SHARE = 512 };
 
 /* The selected LORs of one range. */
 static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64_t range,
-                                           const struct lr_matrix_part *part)
+                                           const struct lr_stored_lors *part)
 {
     return (struct lr_selection_walk){.lors = part->lors,
                                       .selection = part->selection,
@@ -28,7 +28,7 @@ static struct lr_selection_walk walk_range(const struct lr_matrix *matrix, int64
 }
 
 static bool has_selected(const struct lr_matrix *matrix, int64_t range,
-                         const struct lr_matrix_part *part)
+                         const struct lr_stored_lors *part)
 {
     struct lr_selection_walk walk = walk_range(matrix, range, part);
     return lr_selection_next(&walk);
@@ -41,7 +41,7 @@ static inline int64_t span_lor(const lr_lor_span *span, int64_t k)
 
 struct forward {
     const struct lr_matrix *matrix;
-    const struct lr_matrix_part *part; /* NULL = all LORs */
+    const struct lr_stored_lors *part; /* NULL = all LORs */
     lr_vector image, data;
     double *windows; /* [workers][longest] sums of the range at hand */
     int64_t longest;
@@ -136,7 +136,7 @@ lr_status lr_matrix_forward(const struct lr_matrix *matrix, int threads, const l
 }
 
 lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
-                                 const struct lr_matrix_part *part, const lr_vector vectors[2])
+                                 const struct lr_stored_lors *part, const lr_vector vectors[2])
 {
     struct forward forward = {
         .matrix = matrix, .part = part, .image = vectors[0], .data = vectors[1]};
@@ -145,7 +145,7 @@ lr_status lr_matrix_forward_part(const struct lr_matrix *matrix, int threads,
 
 struct back {
     const struct lr_matrix *matrix;
-    const struct lr_matrix_part *part; /* NULL = all LORs */
+    const struct lr_stored_lors *part; /* NULL = all LORs */
     lr_vector data, image;
     double *partial;                 /* [num_ranges][num_rows of the panel] */
     int64_t first_chunk, last_chunk; /* the panel: chunks first <= c < last */
@@ -297,7 +297,7 @@ lr_status lr_matrix_back(const struct lr_matrix *matrix, int threads, const lr_v
 }
 
 lr_status lr_matrix_back_part(const struct lr_matrix *matrix, int threads,
-                              const struct lr_matrix_part *part, const lr_vector vectors[2])
+                              const struct lr_stored_lors *part, const lr_vector vectors[2])
 {
     struct back back = {.matrix = matrix, .part = part, .data = vectors[0], .image = vectors[1]};
     back.longest = longest_range(matrix);

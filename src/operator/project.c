@@ -11,6 +11,7 @@
 #include "model/lors/lor_check.h"
 #include "model/lors/selection.h"
 #include "operator/scaling.h"
+#include "operator/updates.h"
 
 #include <math.h>
 
@@ -19,6 +20,7 @@ struct projection {
     struct lr_operator *op;
     const lr_selection *part;
     bool forward;
+    bool is_finite; /* what goes in is known to be so */
 };
 
 /* --- memory --- */
@@ -162,7 +164,7 @@ lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
 {
     const struct lr_backend *backend = &op->backend;
     if (!backend->fns->has_parts) {
-        const struct projection p = {op, part, false};
+        const struct projection p = {op, part, false, false};
         return part_by_all(&p, values, image);
     }
     return backend->fns->back(backend->self, part, values, image);
@@ -183,7 +185,7 @@ static lr_status call(const struct projection *p, const lr_vector *in, lr_vector
 /* in and out are such as the backend takes; in back projections with factors, `in` is ours. */
 static lr_status run(const struct projection *p, lr_vector *in, lr_vector *out)
 {
-    LR_TRY(check_input(p, in));
+    LR_TRY(p->is_finite ? LR_OK : check_input(p, in));
     if (p->forward) {
         LR_TRY(call(p, in, out));
         return lr_scaling_apply(p->op, p->part, out);
@@ -283,11 +285,13 @@ static lr_status settle(const struct lr_operator *op, const lr_selection **part,
     return LR_OK;
 }
 
-lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
-                              lr_vector *values)
+lr_status lr_project_forward(const struct lr_projection *wanted, const lr_vector *image,
+                             lr_vector *values)
 {
+    struct lr_operator *op = wanted->op;
+    struct projection p = {op, wanted->part, true, wanted->is_finite};
     int64_t count;
-    LR_TRY(settle(op, &part, &count));
+    LR_TRY(settle(op, &p.part, &count));
     if (count == 0) {
         return LR_OK;
     }
@@ -295,21 +299,35 @@ lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const l
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
     const lr_vector *blurred;
     LR_TRY(lr_psf_blur(&op->psf, image, &blurred));
-    return project(&(struct projection){op, part, true}, blurred, values);
+    return project(&p, blurred, values);
 }
 
-lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values,
-                           lr_vector *image)
+lr_status lr_project_back(const struct lr_projection *wanted, const lr_vector *values,
+                          lr_vector *image)
 {
+    struct lr_operator *op = wanted->op;
+    struct projection p = {op, wanted->part, false, wanted->is_finite};
     int64_t count;
-    LR_TRY(settle(op, &part, &count));
+    LR_TRY(settle(op, &p.part, &count));
     LR_TRY(check_vector(op, image, op->info.num_voxels, "the image"));
     if (count == 0) {
         return lr_vector_fill(image, 0.0);
     }
     LR_TRY(check_vector(op, values, count, "the vector of LOR values"));
-    LR_TRY(project(&(struct projection){op, part, false}, values, image));
+    LR_TRY(project(&p, values, image));
     return lr_psf_apply(&op->psf, image);
+}
+
+lr_status lr_operator_forward(lr_operator *op, const lr_selection *part, const lr_vector *image,
+                              lr_vector *values)
+{
+    return lr_project_forward(&(struct lr_projection){.op = op, .part = part}, image, values);
+}
+
+lr_status lr_operator_back(lr_operator *op, const lr_selection *part, const lr_vector *values,
+                           lr_vector *image)
+{
+    return lr_project_back(&(struct lr_projection){.op = op, .part = part}, values, image);
 }
 
 lr_place *lr_operator_place(const lr_operator *op)
@@ -328,4 +346,11 @@ double lr_operator_device_seconds(const lr_operator *op)
 {
     const struct lr_backend *backend = &op->backend;
     return backend->fns->device_seconds != NULL ? backend->fns->device_seconds(backend->self) : 0.0;
+}
+
+bool lr_updates_device_clock(const lr_operator *op, double *seconds)
+{
+    const struct lr_backend *backend = &op->backend;
+    *seconds = backend->fns->device_clock != NULL ? backend->fns->device_clock(backend->self) : 0.0;
+    return backend->fns->device_clock != NULL;
 }

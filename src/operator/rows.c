@@ -8,20 +8,32 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/owned_row.h"
+#include "model/lors/row_block.h"
 #include "model/lors/selection.h"
 #include "operator/scaling.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+static const char *const what = "computing matrix rows";
+
 /* Stands before the caller's sink and tells how far the rows are. */
 struct counted_sink {
     const lr_row_sink *sink;
+    const struct lr_row_block_sink *blocks; /* of the sink; or NULL */
     struct lr_progress_filter *progress_filter;
     int64_t done, total;
+    struct lr_row_block_sink counted_blocks; /* stands before `blocks` */
 };
 
-static const char *const what = "computing matrix rows";
+static lr_status take_and_count_block(void *user, const struct lr_row_block *block)
+{
+    struct counted_sink *counted = user;
+    LR_TRY(counted->blocks->take(counted->blocks->user, block));
+    counted->done += block->num_rows;
+    return lr_progress_filter_say(counted->progress_filter, what, (double)counted->done,
+                                  (double)counted->total);
+}
 
 static lr_status take_and_count(void *user, const lr_row *row)
 {
@@ -97,7 +109,9 @@ static lr_status run_backend(struct lr_operator *op, const struct lr_rows *rows,
     }
     struct altered_sink altered = {.op = op, .part = is_whole ? NULL : part, .sink = sink};
     const lr_row_sink outer = {take_and_alter, &altered};
-    const lr_status status = backend->fns->rows(backend->self, rows, &outer);
+    struct lr_rows one_by_one = *rows;
+    one_by_one.blocks = NULL;
+    const lr_status status = backend->fns->rows(backend->self, &one_by_one, &outer);
     lr_owned_row_finish(&altered.out);
     free(altered.factors);
     return status;
@@ -195,16 +209,36 @@ lr_status lr_rows_check_choice(const struct lr_operator *op, const lr_row_choice
     return LR_OK;
 }
 
+/* Begins to tell how far `total` rows are. */
+static struct counted_sink count_rows(struct lr_operator *op, const lr_row_sink *sink,
+                                      int64_t total)
+{
+    lr_progress_filter_begin(&op->progress_filter, what, (double)total);
+    return (struct counted_sink){.sink = sink,
+                                 .blocks = lr_row_entry_of(sink),
+                                 .progress_filter = &op->progress_filter,
+                                 .total = total};
+}
+
+static lr_status run_counted(struct lr_operator *op, struct lr_rows *rows, const lr_selection *part,
+                             struct counted_sink *counted)
+{
+    const lr_row_sink outer = {take_and_count, counted};
+    counted->counted_blocks = (struct lr_row_block_sink){take_and_count_block, counted};
+    rows->blocks = counted->blocks != NULL ? &counted->counted_blocks : NULL;
+    return rows->begin < rows->end ? lr_rows_run(op, rows, part, &outer) : LR_OK;
+}
+
 /* Voxels that follow each other are computed together. */
 static lr_status run_listed(struct lr_operator *op, const lr_row_choice *choice,
-                            const lr_row_sink *sink)
+                            struct counted_sink *counted)
 {
     const int64_t *voxels = choice->voxels;
     for (int64_t k = 0, end; k < choice->num_voxels; k = end) {
         for (end = k + 1; end < choice->num_voxels && voxels[end] == voxels[end - 1] + 1; end++) {
         }
-        const struct lr_rows rows = lr_rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
-        LR_TRY(lr_rows_run(op, &rows, choice->part, sink));
+        struct lr_rows rows = lr_rows_of_voxels(op, voxels[k], voxels[end - 1] + 1);
+        LR_TRY(run_counted(op, &rows, choice->part, counted));
     }
     return LR_OK;
 }
@@ -214,15 +248,14 @@ lr_status lr_operator_rows_part(lr_operator *op, const lr_row_choice *choice,
 {
     LR_TRY(lr_rows_check_sink(op, sink));
     LR_TRY(lr_rows_check_choice(op, choice));
-    struct counted_sink counted = {.sink = sink, .progress_filter = &op->progress_filter};
-    const lr_row_sink outer = {take_and_count, &counted};
-    counted.total = choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
-    lr_progress_filter_begin(counted.progress_filter, what, (double)counted.total);
-    if (choice->voxels != NULL) {
-        return run_listed(op, choice, &outer);
+    const bool is_listed = choice->voxels != NULL;
+    struct counted_sink counted =
+        count_rows(op, sink, is_listed ? choice->num_voxels : choice->end - choice->begin);
+    if (is_listed) {
+        return run_listed(op, choice, &counted);
     }
-    const struct lr_rows rows = lr_rows_of_voxels(op, choice->begin, choice->end);
-    return counted.total > 0 ? lr_rows_run(op, &rows, choice->part, &outer) : LR_OK;
+    struct lr_rows rows = lr_rows_of_voxels(op, choice->begin, choice->end);
+    return run_counted(op, &rows, choice->part, &counted);
 }
 
 lr_status lr_operator_rows(lr_operator *op, int64_t begin, int64_t end, const lr_row_sink *sink)
@@ -245,12 +278,9 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
                             (long long)k, points_mm[k][0], points_mm[k][1], points_mm[k][2]);
         }
     }
-    const struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
-    struct counted_sink counted = {
-        .sink = sink, .progress_filter = &op->progress_filter, .total = num_points};
-    const lr_row_sink outer = {take_and_count, &counted};
-    lr_progress_filter_begin(counted.progress_filter, what, (double)counted.total);
-    return num_points > 0 ? lr_rows_run(op, &rows, NULL, &outer) : LR_OK;
+    struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
+    struct counted_sink counted = count_rows(op, sink, num_points);
+    return run_counted(op, &rows, NULL, &counted);
 }
 
 lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,

@@ -52,7 +52,7 @@ static lr_status stored_forward(void *self, const lr_selection *part, const lr_v
     }
     const lr_vector vectors[2] = {*image, *values};
     return lr_matrix_forward_part(&stored->matrix, threads,
-                                  &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+                                  &(struct lr_stored_lors){stored->params->lors, part}, vectors);
 }
 
 static lr_status stored_back(void *self, const lr_selection *part, const lr_vector *values,
@@ -66,7 +66,7 @@ static lr_status stored_back(void *self, const lr_selection *part, const lr_vect
     }
     const lr_vector vectors[2] = {values != NULL ? *values : (lr_vector){0}, *image};
     return lr_matrix_back_part(&stored->matrix, threads,
-                               &(struct lr_matrix_part){stored->params->lors, part}, vectors);
+                               &(struct lr_stored_lors){stored->params->lors, part}, vectors);
 }
 
 static lr_status stored_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
@@ -216,10 +216,9 @@ static bool is_too_slow(struct generation *generation)
            generation->made_s > generation->worth_s;
 }
 
-static lr_status take_row(void *user, const lr_row *row)
+/* After rows up to the last one. */
+static lr_status judge(struct generation *generation, int64_t last_row)
 {
-    struct generation *generation = user;
-    LR_TRY(lr_matrix_append(generation->matrix, row));
     if (generation->matrix->memory_bytes > generation->limit_bytes) {
         generation->too_large = true;
         return LR_FAILED;
@@ -229,13 +228,29 @@ static lr_status take_row(void *user, const lr_row *row)
         return LR_FAILED;
     }
     return lr_progress_filter_say(generation->progress_filter, "rendering the matrix",
-                                  (double)(row->row + 1), (double)generation->num_rows);
+                                  (double)(last_row + 1), (double)generation->num_rows);
+}
+
+static lr_status take_row(void *user, const lr_row *row)
+{
+    struct generation *generation = user;
+    LR_TRY(lr_matrix_append(generation->matrix, row));
+    return judge(generation, row->row);
+}
+
+static lr_status take_block(void *user, const struct lr_row_block *block)
+{
+    struct generation *generation = user;
+    LR_TRY(lr_matrix_append_block(generation->matrix, block));
+    return judge(generation, block->rows[block->num_rows - 1].row);
 }
 
 static lr_status generate(const struct lr_backend *backend, struct generation *generation)
 {
-    const struct lr_rows rows = voxel_rows(generation->params, 0, generation->num_rows);
+    struct lr_rows rows = voxel_rows(generation->params, 0, generation->num_rows);
+    const struct lr_row_block_sink blocks = {take_block, generation};
     const lr_row_sink sink = {take_row, generation};
+    rows.blocks = &blocks;
     LR_TRY(backend->fns->rows(backend->self, &rows, &sink));
     return lr_matrix_complete(generation->matrix);
 }

@@ -16,4 +16,22 @@ lr_status lr_updates_open(lr_operator *op, const struct lr_update_plan *plan,
  * errors: LR_BAD_INPUT for factors that are negative or not finite; LR_FAILED. */
 lr_status lr_updates_load(lr_operator *op, int subset, const struct lr_update_data *data);
 
+/* A projection by a loop: of all LORs (part NULL) or some, of numbers that are known to be finite or
+ * are looked at first, which waits for a device. */
+struct lr_projection {
+    lr_operator *op;
+    const lr_selection *part;
+    bool is_finite;
+};
+
+/* As lr_operator_forward and lr_operator_back. */
+lr_status lr_project_forward(const struct lr_projection *projection, const lr_vector *image,
+                             lr_vector *values);
+lr_status lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                          lr_vector *image);
+
+/* What the device has worked on projections since the operator was made, by its own clock. It waits for
+ * what is under way. false: the backend knows of its last projection alone (lr_operator_device_seconds). */
+bool lr_updates_device_clock(const lr_operator *op, double *seconds);
+
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What needs OpenGL or CUDA is in plugins, so that the library starts on machines that have neither. A
+ * What needs OpenGL, CUDA or MPI is in plugins, so that the library starts on machines without them. A
  * plugin hands out one table of functions. It is built with the library that it belongs to, of which it
  * has what it needs in itself: the two share structures, and no function but those of the table. */
 #ifndef LR_PLUGIN_PLUGIN_H
@@ -53,6 +53,14 @@ struct lr_cuda_plugin {
     lr_listmode_events_arranger *arrange;
 };
 
+struct lr_comm_fns;
+struct lr_mpi_plugin {
+    const char *build;
+    const struct lr_comm_fns *fns;
+    /* lr_eigen_fn of dist/eigen.h; NULL where there was no LAPACKE to build with. */
+    lr_status (*eigen)(double *matrix, double *values, int size);
+};
+
 struct view_params;
 struct lr_viewer_plugin {
     const char *build;
@@ -64,10 +72,12 @@ struct lr_viewer_plugin {
 const struct lr_gl_plugin *lr_plugin_gl(const lr_log *log);
 const struct lr_cuda_plugin *lr_plugin_cuda(const lr_log *log);
 const struct lr_viewer_plugin *lr_plugin_viewer(const lr_log *log);
+const struct lr_mpi_plugin *lr_plugin_mpi(const lr_log *log);
 
 /* What plugins show, each its own. */
 extern const struct lr_gl_plugin lr_gl_plugin;
 extern const struct lr_cuda_plugin lr_cuda_plugin;
 extern const struct lr_viewer_plugin lr_viewer_plugin;
+extern const struct lr_mpi_plugin lr_mpi_plugin;
 
 #endif

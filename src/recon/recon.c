@@ -11,6 +11,7 @@
 #include "operator/updates.h"
 #include "recon/compared.h"
 #include "recon/rule.h"
+#include "vector/later.h"
 
 #include <float.h>
 #include <limits.h>
@@ -45,7 +46,9 @@ struct recon {
     lr_vector correction;           /* A^T ratio */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
+    double most;                    /* what the rule lets the sum of the image be; 0 = anything */
     bool has_image;                 /* whether `image` is one already */
+    bool has_clock; /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
 };
 
@@ -320,6 +323,7 @@ static lr_status start_image(struct recon *recon, lr_vector *host, const bool *s
         image[v] = seen[v] ? start : 0.0f;
         has_sensitive |= seen[v];
         has_activity |= image[v] > 0.0f;
+        recon->most += image[v];
     }
     if (!has_sensitive) {
         return lr_error(recon->params->log, LR_BAD_INPUT,
@@ -406,6 +410,24 @@ static lr_status report_growth(const struct recon *recon, int64_t voxels)
                     (long long)voxels, recon->rule->name, recon->rule->remedy);
 }
 
+/* Sums that are rounded exceed what the rule promises by a little. */
+static const double rounding_factor = 1.01;
+
+/* An image may be finite and yet explode: where numbers of very different sizes meet, the device loses
+ * the small ones in a projection, and what they are compared with is no longer what they give. */
+static lr_status check_sum(struct recon *recon, double sum)
+{
+    if (recon->rule->most == NULL || sum <= rounding_factor * recon->most) {
+        recon->most = sum;
+        return LR_OK;
+    }
+    return lr_error(recon->params->log, LR_FAILED,
+                    "the image explodes in iteration %d: its sum is %.3g, and %g counts explain "
+                    "%.3g at most with a step of %s: %s",
+                    recon->iteration + 1, sum, recon->subsets.counts, recon->most,
+                    recon->rule->name, recon->rule->remedy);
+}
+
 static lr_status fetch_image(struct recon *recon)
 {
     lr_vector_sums sums;
@@ -414,6 +436,7 @@ static lr_status fetch_image(struct recon *recon)
     if (sums.not_finite > 0) {
         return report_growth(recon, sums.not_finite);
     }
+    LR_TRY(check_sum(recon, sums.sum));
     return sums.sum > 0.0 || !(recon->subsets.counts > 0.0)
                ? LR_OK
                : lr_error(recon->params->log, LR_BAD_INPUT,
@@ -432,17 +455,10 @@ static lr_status sensitive_counts(const struct recon *recon, int k, double *sum)
     return LR_OK;
 }
 
-/* With sparse data and events estimates are known where counts are; those of all LORs add up to the
+/* Of sparse data and events estimates are known where counts are; those of all LORs add up to the
  * sensitivity times the image. */
-static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_fit *found)
+static lr_status estimate_all(const struct recon *recon, int k, lr_poisson_fit *found)
 {
-    struct lr_compared_values with;
-    LR_TRY(lr_compared_get(&recon->compared, k, &with));
-    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
-    LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&with.measured, additive, values}, found));
-    if (!recon->subsets.is_sparse && !recon->info->of_events) {
-        return LR_OK;
-    }
     double all;
     LR_TRY(sensitive_counts(recon, k, &all));
     found->log_likelihood += found->estimated_counts - all;
@@ -450,33 +466,60 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, lr_poisson_f
     return LR_OK;
 }
 
-/* In the correction's place, of which it is seen first whether all of it is finite: the image holds
- * whole updates only. */
-static lr_status apply_rule(struct recon *recon, int k, double *sensitive)
+static lr_status fit(struct recon *recon, int k, lr_vector *values, struct lr_later_fit *later)
 {
-    lr_vector_sums sums;
-    LR_TRY(recon->rule->update(&(struct lr_update_step){.params = recon->params,
-                                                        .iteration = recon->iteration,
-                                                        .scale = recon->scale[k],
-                                                        .num_subsets = recon->subsets.count,
-                                                        .penalty = &recon->penalty,
-                                                        .image = &recon->image,
-                                                        .ratios = &recon->correction,
-                                                        .sensitivity = &recon->sensitivity[k],
-                                                        .next = &recon->correction}));
-    LR_TRY(lr_vector_add_up(&recon->correction, &recon->sensitivity[k], &sums));
-    if (sums.not_finite > 0) {
-        return report_growth(recon, sums.not_finite);
+    struct lr_compared_values with;
+    LR_TRY(lr_compared_get(&recon->compared, k, &with));
+    const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
+    const lr_poisson_ratio ratio = {&with.measured, additive, values};
+    if (!recon->subsets.is_sparse && !recon->info->of_events) {
+        return lr_vector_divide_counts_later(&ratio, later);
     }
-    *sensitive = sums.product;
-    return LR_OK;
+    *later = (struct lr_later_fit){0};
+    LR_TRY(lr_vector_divide_counts(&ratio, &later->fit));
+    return estimate_all(recon, k, &later->fit);
 }
 
-static lr_status update(struct recon *recon, int k, const lr_vector *values, double *sensitive)
+static struct lr_update_step describe_step(const struct recon *recon, int k)
 {
-    const lr_selection *part = &recon->subsets.list[k].projected;
-    LR_TRY(lr_operator_back(recon->params->op, part, values, &recon->correction));
-    LR_TRY(apply_rule(recon, k, sensitive));
+    return (struct lr_update_step){.params = recon->params,
+                                   .iteration = recon->iteration,
+                                   .scale = recon->scale[k],
+                                   .num_subsets = recon->subsets.count};
+}
+
+static void expect_growth(struct recon *recon, int k, const struct lr_update_step *step)
+{
+    const struct lr_update_rule *rule = recon->rule;
+    if (rule->most != NULL) {
+        recon->most = rule->most(step, recon->most, recon->subsets.list[k].counts);
+    }
+}
+
+/* The image after the update, in the correction's place, and its sums. */
+static lr_status correct(struct recon *recon, int k, const lr_vector *values, lr_vector_sums *sums)
+{
+    const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
+    struct lr_update_step step = describe_step(recon, k);
+    LR_TRY(lr_project_back(&back, values, &recon->correction));
+    step.penalty = &recon->penalty;
+    step.image = &recon->image;
+    step.ratios = &recon->correction;
+    step.sensitivity = &recon->sensitivity[k];
+    step.next = &recon->correction;
+    LR_TRY(recon->rule->update(&step));
+    return lr_vector_add_up(&recon->correction, &recon->sensitivity[k], sums);
+}
+
+/* The image holds whole updates of finite numbers only. */
+static lr_status accept(struct recon *recon, int k, const lr_vector_sums *sums)
+{
+    const struct lr_update_step step = describe_step(recon, k);
+    if (sums->not_finite > 0) {
+        return report_growth(recon, sums->not_finite);
+    }
+    expect_growth(recon, k, &step);
+    LR_TRY(check_sum(recon, sums->sum));
     const lr_vector before = recon->image;
     recon->image = recon->correction;
     recon->correction = before;
@@ -505,13 +548,14 @@ static lr_status visit_whole(struct recon *recon, int k)
 {
     const lr_poisson_fit measured = {.measured_counts = recon->subsets.list[k].counts};
     const struct lr_update_rule *rule = recon->rule;
-    const struct lr_update_step step = {
-        .params = recon->params, .iteration = recon->iteration, .scale = recon->scale[k]};
+    const struct lr_update_step step = describe_step(recon, k);
     const struct lr_update next = {.subset = k,
                                    .lambda = rule->lambda != NULL ? rule->lambda(&step) : 0.0};
-    return is_passed_over(recon, &measured)
-               ? LR_OK
-               : recon->whole->fns->updates->run(recon->whole->self, &next);
+    if (is_passed_over(recon, &measured)) {
+        return LR_OK;
+    }
+    expect_growth(recon, k, &step);
+    return recon->whole->fns->updates->run(recon->whole->self, &next);
 }
 
 /* What an iteration finds of its subsets. */
@@ -520,24 +564,47 @@ struct found {
     double sensitive, device_seconds;
 };
 
+/* Where the backend has no clock of all projections. */
+static void add_device_seconds(const struct recon *recon, struct found *sum)
+{
+    if (!recon->has_clock) {
+        sum->device_seconds += lr_operator_device_seconds(recon->params->op);
+    }
+}
+
+static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
+{
+    double counts = 0.0;
+    LR_TRY(sensitive_counts(recon, k, &counts));
+    sum->sensitive += counts;
+    return LR_OK;
+}
+
+/* On a device the fit is waited for together with the sums of the image after the update. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     const struct lr_subset *subset = &recon->subsets.list[k];
+    const struct lr_projection forward = {recon->params->op, &subset->projected, true};
     lr_vector values = lr_vector_part(&recon->values, 0, subset->num_values);
-    lr_poisson_fit found;
-    double counts = 0.0;
-    LR_TRY(lr_operator_forward(recon->params->op, &subset->projected, &recon->image, &values));
-    sum->device_seconds += lr_operator_device_seconds(recon->params->op);
-    LR_TRY(fit(recon, k, &values, &found));
-    lr_poisson_fit_add(&sum->fit, &found);
-    if (is_passed_over(recon, &found)) {
-        LR_TRY(sensitive_counts(recon, k, &counts));
-    } else {
-        LR_TRY(update(recon, k, &values, &counts));
-        sum->device_seconds += lr_operator_device_seconds(recon->params->op);
+    lr_vector_sums sums;
+    struct lr_later_fit later;
+    LR_TRY(lr_project_forward(&forward, &recon->image, &values));
+    add_device_seconds(recon, sum);
+    LR_TRY(fit(recon, k, &values, &later));
+    const bool is_known = later.place == NULL;
+    bool is_left_out = is_known && is_passed_over(recon, &later.fit);
+    if (!is_left_out) {
+        LR_TRY(correct(recon, k, &values, &sums));
+        add_device_seconds(recon, sum);
+        LR_TRY(lr_later_fit_finish(&later));
+        is_left_out = !is_known && is_passed_over(recon, &later.fit);
     }
-    sum->sensitive += counts;
-    return LR_OK;
+    lr_poisson_fit_add(&sum->fit, &later.fit);
+    if (is_left_out) {
+        return pass_over(recon, k, sum);
+    }
+    sum->sensitive += sums.product;
+    return accept(recon, k, &sums);
 }
 
 /* --- iterations --- */
@@ -612,10 +679,34 @@ static void describe_fit(const struct recon *recon, const struct found *found, l
     done->sensitive_counts = found->sensitive;
 }
 
+static lr_status visit_each(struct recon *recon, int number, struct found *found)
+{
+    for (int k = 0; k < recon->subsets.count; k++) {
+        const int subset = recon->subsets.order[k];
+        LR_TRY(report(recon, number, k));
+        LR_TRY(recon->whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, found));
+    }
+    return LR_OK;
+}
+
+/* The device stays at hand meanwhile: to take it anew for each step takes longer than some steps. */
+static lr_status visit_all(struct recon *recon, int number, struct found *found)
+{
+    lr_operator *op = recon->params->op;
+    lr_place *place = lr_operator_place(op);
+    double begin, end;
+    LR_TRY(lr_place_hold(place));
+    recon->has_clock = lr_updates_device_clock(op, &begin);
+    const lr_status status = visit_each(recon, number, found);
+    (void)lr_updates_device_clock(op, &end);
+    found->device_seconds += end - begin;
+    lr_place_release(place);
+    return status;
+}
+
 static lr_status iterate(struct recon *recon, int number)
 {
     const double begin = lr_clock_seconds();
-    const int count = recon->subsets.count;
     const int before = recon->params->iterations_before;
     const struct lr_backend *whole = recon->whole;
     lr_iteration done = {.number = before + number, .image = &recon->image};
@@ -624,11 +715,7 @@ static lr_status iterate(struct recon *recon, int number)
     LR_TRY(recon->rule->is_penalised
                ? lr_penalty_value(&recon->penalty, &recon->image, &recon->correction, &done.penalty)
                : LR_OK);
-    for (int k = 0; k < count; k++) {
-        const int subset = recon->subsets.order[k];
-        LR_TRY(report(recon, number, k));
-        LR_TRY(whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, &found));
-    }
+    LR_TRY(visit_all(recon, number, &found));
     if (whole == NULL) {
         LR_TRY(check_reached(recon, &found.fit));
         warn_left_out(recon, &found.fit);

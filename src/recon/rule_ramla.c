@@ -40,12 +40,28 @@ static lr_status start(const lr_vector *sensitivity, double *scale)
     return LR_OK;
 }
 
+/* A pass over M subsets then leaves a voxel at least ((M - 1) / (M + 9))^M of what it was, which is
+ * more than exp(-10): numbers of an image stay as near to each other as single precision, and the
+ * halves of tensor cores, can add them. */
+double lr_ramla_relaxation(int subsets)
+{
+    return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
+}
+
 static double find_lambda(const struct lr_update_step *step)
 {
     const lr_recon_params *params = step->params;
-    const double first = params->relaxation > 0.0 ? params->relaxation : 1.0;
+    const double usual = lr_ramla_relaxation(step->num_subsets);
+    const double first = params->relaxation > 0.0 ? params->relaxation : usual;
     const double relaxation = first / (1.0 + params->relaxation_fall * step->iteration);
     return relaxation * step->scale;
+}
+
+/* Adjoint projections give sum_j x_j r_j <= sum_i y_i, and a factor that is cut off at 0 takes no more
+ * from x_j than lambda s_j x_j does. */
+static double find_most(const struct lr_update_step *step, double total, double counts)
+{
+    return total + find_lambda(step) * counts;
 }
 
 static lr_status update(const struct lr_update_step *step)
@@ -64,4 +80,5 @@ const struct lr_update_rule lr_rule_ramla = {
     .start = start,
     .update = update,
     .lambda = find_lambda,
+    .most = find_most,
 };

@@ -147,10 +147,26 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return gl_context_status(compute->ctx, status);
 }
 
+static double read_clock(const struct lr_compute *compute, double (*clock)(const void *self))
+{
+    if (gl_context_make_current(compute->ctx) != LR_OK) {
+        return 0.0;
+    }
+    const double seconds = clock(compute->projector);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
 static double device_seconds(void *self)
 {
     const struct lr_compute *compute = self;
-    return compute->method->device_seconds(compute->projector);
+    return read_clock(compute, compute->method->device_seconds);
+}
+
+static double device_clock(void *self)
+{
+    const struct lr_compute *compute = self;
+    return read_clock(compute, compute->method->device_clock);
 }
 
 static lr_status read_rows(struct lr_compute *compute, const struct lr_rows *wanted,
@@ -243,6 +259,7 @@ static lr_status open_projector(struct lr_compute *compute)
     compute->rows_method = find_method(&compute->method_params, LR_METHOD_ROWS);
     compute->fns = compute_fns;
     compute->fns.has_parts = has_parts(compute);
+    compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
     compute->projector = compute->method->create(&compute->method_params);
     if (compute->rows_method == compute->method) {
         compute->lister = compute->projector;

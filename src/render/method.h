@@ -60,8 +60,10 @@ struct lr_method {
     /* Every element of the rows, in order, to the sink. */
     lr_status (*rows)(void *self, const struct lr_rows *rows, const lr_row_sink *sink);
 
-    /* Of the last projection; 0: not measured. */
+    /* Of the last projection; 0: not measured. It may wait for it. */
     double (*device_seconds)(const void *self);
+    /* Of all so far, likewise; NULL = not known. */
+    double (*device_clock)(const void *self);
 };
 
 extern const struct lr_method lr_columns_method, lr_pairs_method, lr_points_method;

@@ -8,6 +8,7 @@
 #include "common/bindings.h"
 #include "model/lors/pair_window.h"
 #include "model/scanner/arrangement.h"
+#include "model/scanner/layers.h"
 #include "render/plan_hiding.h"
 
 #include <stdlib.h>
@@ -116,17 +117,23 @@ static struct lr_plan_image make_image(const struct lr_plan *plan, const double 
     return image;
 }
 
-/* Adds the image of one primary when it shows a pair of the window. All modules that the primary
- * may see are drawn, those out of coincidence too: they stop lines. */
+/* What an image shows. */
+struct lr_plan_subject {
+    int primary, layer;
+};
+
+/* Adds the image of one primary and a layer when it shows a pair of the window. All modules of the
+ * layer that the primary may see are drawn, those out of coincidence too: they stop lines. */
 static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
-                         struct lr_batch *batch, int primary)
+                         struct lr_batch *batch, struct lr_plan_subject subject)
 {
+    const int primary = subject.primary;
     const struct lr_plan_sight *sights = plan->sights;
     const int first_draw = batch->num_draws;
     bool wanted = false;
     for (int j = 0; j < plan->scanner->num_modules; j++) {
-        if (j == primary || !sights[j].facing || !is_primary(sights, primary, j) ||
-            !may_share_line(&sights[primary], &sights[j], -1)) {
+        if (j == primary || plan->scanner->modules[j].layer != subject.layer || !sights[j].facing ||
+            !is_primary(sights, primary, j) || !may_share_line(&sights[primary], &sights[j], -1)) {
             continue;
         }
         if (batch->num_draws == plan->max_draws) {
@@ -193,21 +200,23 @@ static bool plan_before(struct lr_plan *plan, struct lr_batch *batch, int primar
     return true;
 }
 
-static bool is_secondary(const struct lr_plan *plan, int primary, int j)
+static bool is_secondary(const struct lr_plan *plan, struct lr_plan_subject subject, int j)
 {
-    return j != primary && plan->sights[j].facing && is_primary(plan->sights, primary, j) &&
+    const int primary = subject.primary;
+    return j != primary && plan->scanner->modules[j].layer == subject.layer &&
+           plan->sights[j].facing && is_primary(plan->sights, primary, j) &&
            may_share_line(&plan->sights[primary], &plan->sights[j], -1) &&
            lr_plan_opposite(plan->hidden, primary, j);
 }
 
 /* Which modules may hide a secondary of the primary. */
-static void find_hiders(struct lr_plan *plan, int primary)
+static void find_hiders(struct lr_plan *plan, struct lr_plan_subject subject)
 {
     const int num_words = lr_plan_hiding_words(plan->hidden);
     memset(plan->hiders, 0, (size_t)num_words * sizeof(*plan->hiders));
     for (int j = 0; j < plan->scanner->num_modules; j++) {
         const uint64_t *hiders = lr_plan_hiders(plan->hidden, j);
-        for (int word = 0; is_secondary(plan, primary, j) && word < num_words; word++) {
+        for (int word = 0; is_secondary(plan, subject, j) && word < num_words; word++) {
             plan->hiders[word] |= hiders[word];
         }
     }
@@ -215,17 +224,18 @@ static void find_hiders(struct lr_plan *plan, int primary)
 
 /* As plan_primary, with the modules that stop lines on either side of the point. */
 static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
-                        struct lr_batch *batch, int primary)
+                        struct lr_batch *batch, struct lr_plan_subject subject)
 {
-    const int first_draw = batch->num_draws;
+    const int primary = subject.primary, first_draw = batch->num_draws;
     bool wanted = work->whole;
-    find_hiders(plan, primary);
+    find_hiders(plan, subject);
     if (!plan_before(plan, batch, primary)) {
         return false;
     }
     for (int j = 0; j < plan->scanner->num_modules; j++) {
-        const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, primary, j);
+        const bool hides = is_listed(plan->hiders, j), pairs = is_secondary(plan, subject, j);
         const bool stops = j != primary && (hides || work->whole) && !pairs &&
+                           plan->scanner->modules[j].layer == subject.layer &&
                            lr_plan_opposite(plan->hidden, primary, j);
         const uint32_t flags = stops ? LR_ONLY_STOPS : hides ? LR_HIDES : 0;
         if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) {
@@ -240,13 +250,13 @@ static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
 }
 
 static bool plan_image(struct lr_plan *plan, const struct lr_plan_work *work,
-                       struct lr_batch *batch, int primary)
+                       struct lr_batch *batch, struct lr_plan_subject subject)
 {
     if (plan->penetration) {
-        return plan_stopping(plan, work, batch, primary);
+        return plan_stopping(plan, work, batch, subject.primary);
     }
-    return plan->hiding ? plan_hiding(plan, work, batch, primary)
-                        : plan_primary(plan, work, batch, primary);
+    return plan->hiding ? plan_hiding(plan, work, batch, subject)
+                        : plan_primary(plan, work, batch, subject);
 }
 
 static int module_crystals(const struct lr_plan *plan, int module)
@@ -282,6 +292,26 @@ static bool share_crystals(struct lr_plan *plan, struct lr_batch *batch)
     return true;
 }
 
+/* Adds one image of the point; false when it does not fit. */
+static bool add_image(struct lr_plan *plan, const struct lr_plan_work *work,
+                      const double point_mm[3], struct lr_plan_subject subject,
+                      struct lr_batch *batch)
+{
+    const int draws_before = batch->num_draws;
+    if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, subject)) {
+        return false;
+    }
+    if (batch->num_draws == draws_before) {
+        return true;
+    }
+    plan->images[batch->num_images] =
+        make_image(plan, point_mm, subject.primary, batch->num_images);
+    plan->images[batch->num_images++].first_draw = draws_before;
+    const int num_draws = batch->num_draws - draws_before;
+    batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
+    return !plan->hiding || plan->columns > 0 || share_crystals(plan, batch);
+}
+
 /* Adds all images of one sample point; false, with the batch as it was, when they do not fit. */
 static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
                        const double point_mm[3], struct lr_batch *batch)
@@ -297,22 +327,15 @@ static bool plan_point(struct lr_plan *plan, const struct lr_plan_work *work,
         lr_plan_hiding_look(plan->hidden, point_mm);
     }
     for (int primary = 0; primary < plan->scanner->num_modules; primary++) {
-        const int draws_before = batch->num_draws;
         const bool is_left_out = work->primary != NULL && *work->primary != primary;
-        if (!plan->sights[primary].facing || is_left_out) {
-            continue;
-        }
-        if (batch->num_images == plan->max_images || !plan_image(plan, work, batch, primary)) {
-            *batch = before;
-            return false;
-        }
-        if (batch->num_draws > draws_before) {
-            plan->images[batch->num_images] =
-                make_image(plan, point_mm, primary, batch->num_images);
-            plan->images[batch->num_images++].first_draw = draws_before;
-            const int num_draws = batch->num_draws - draws_before;
-            batch->most_draws = num_draws > batch->most_draws ? num_draws : batch->most_draws;
-            if (plan->hiding && plan->columns == 0 && !share_crystals(plan, batch)) {
+        const int own = plan->scanner->modules[primary].layer;
+        for (int layer = 0; layer < plan->layers; layer++) {
+            if (!plan->sights[primary].facing || is_left_out ||
+                (work->primary != NULL && !plan->penetration && layer != own)) {
+                continue;
+            }
+            const struct lr_plan_subject subject = {primary, layer};
+            if (!add_image(plan, work, point_mm, subject, batch)) {
                 *batch = before;
                 return false;
             }
@@ -396,7 +419,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
 {
-    const int modules = plan->scanner->num_modules;
+    const int modules = plan->scanner->num_modules * plan->layers;
     if (plan->rays > LR_MAX_RASTER_RAYS) {
         lr_error(log, LR_USAGE,
                  "%d rays per crystal edge: the raster backend takes at most %d; use fewer, or "
@@ -426,7 +449,7 @@ static int64_t point_images(const struct lr_plan *plan)
     for (int m = 0; m < plan->scanner->num_modules; m++) {
         images += share > 0 ? (module_crystals(plan, m) + share - 1) / share : 1;
     }
-    return images;
+    return images * plan->layers;
 }
 
 static bool size_plan(struct lr_plan *plan, const struct lr_plan_params *params)
@@ -480,6 +503,7 @@ struct lr_plan *lr_plan_create(const struct lr_plan_params *params)
     plan->rays = params->rays;
     plan->penetration = params->penetration;
     plan->image_crystals = params->image_crystals;
+    plan->layers = params->penetration ? 1 : lr_scanner_num_layers(plan->scanner);
     plan->hiding = !params->penetration && lr_modules_may_hide(plan->scanner);
     if (!size_plan(plan, params) || !allocate_plan(plan, params->log) ||
         !allocate_hiding(plan, params->log)) {

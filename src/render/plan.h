@@ -13,8 +13,8 @@
 /* Most rays per crystal edge: a macropixel then has 4,096 pixels. */
 enum { LR_MAX_RASTER_RAYS = 64 };
 
-/* One rendering of one sample point into one primary's window; `struct Image` of
- * shaders/common/scene.glsl. A point is given as floats and what their rounding left over. */
+/* One rendering of one sample point into one primary's window, which shows the modules of one
+ * layer; `struct Image` of shaders/common/scene.glsl. A point is given as floats and what their rounding left over. */
 struct lr_plan_image {
     float point[3];
     float scale; /* what forward projection multiplies weights by: emission / points per voxel */
@@ -77,7 +77,8 @@ struct lr_plan_work {
     const float *emission; /* [end - begin] */
     bool whole; /* for pictures: where modules may hide each other, all that lines meet, of pairs
                    without LORs too */
-    const int *primary; /* the image with this one alone; NULL = those with all primaries */
+    const int *primary; /* the image with this one alone, of its own layer; NULL = those with all
+                           primaries */
 };
 
 /* Where a batch ended; zero-initialise. */
@@ -104,6 +105,7 @@ struct lr_plan {
     bool penetration;
     bool hiding; /* modules may hide each other, and what stops lines is listed */
     int image_crystals;
+    int layers;        /* of the scanner; 1 with penetration, whose images show all of them */
     int tile[2];       /* of the largest module, texels; 0 without an atlas */
     int columns, rows; /* tiles in the atlas; 0 without */
     int max_images, max_draws;

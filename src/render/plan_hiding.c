@@ -192,11 +192,13 @@ static bool share_ray(const struct view *a, const struct view *b, double mirror)
            !side_parts(b, a, mirror);
 }
 
-/* Where k hides a, a part of k lies on the point's side of a's plane, and one of a beyond k's. */
+/* Where k hides a, a part of k lies on the point's side of a's plane, and one of a beyond k's; and
+ * both are of one layer. */
 static bool may_hide(const struct lr_plan_hiding *hiding, int k, int a)
 {
     const struct view *near = &hiding->views[k], *far = &hiding->views[a];
-    return share_ray(near, far, 1.0) && reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) &&
+    return hiding->scanner->modules[k].layer == hiding->scanner->modules[a].layer &&
+           share_ray(near, far, 1.0) && reaches(hiding, a, k, far->height > 0.0 ? 1.0 : -1.0) &&
            reaches(hiding, k, a, near->height > 0.0 ? -1.0 : 1.0);
 }
 

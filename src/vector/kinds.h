@@ -15,6 +15,11 @@ struct lr_place_fns {
     lr_status (*open)(const lr_place_params *params, lr_place *place);
     void (*close)(lr_place *place);
 
+    /* OpenGL: while it is held, the context is current in the calling thread, and what it is made current for
+     * costs nothing; NULL = there is nothing to hold. */
+    lr_status (*hold)(lr_place *place);
+    void (*release)(lr_place *place);
+
     struct lr_vector_fns vectors;
 
     /* vector->storage for the caller's memory: an address of CUDA's, a lr_vector_gl_buffer of OpenGL's.

@@ -7,6 +7,7 @@
 #include "base/parallel.h"
 #include "plugin/plugin.h"
 #include "vector/kinds.h"
+#include "vector/later.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -115,6 +116,19 @@ void lr_place_silence(lr_place *place)
 {
     if (place != NULL) {
         place->to = NULL;
+    }
+}
+
+lr_status lr_place_hold(lr_place *place)
+{
+    return place != NULL && place->fns != NULL && place->fns->hold != NULL ? place->fns->hold(place)
+                                                                           : LR_OK;
+}
+
+void lr_place_release(lr_place *place)
+{
+    if (place != NULL && place->fns != NULL && place->fns->release != NULL) {
+        place->fns->release(place);
     }
 }
 

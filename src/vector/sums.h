@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the groups of a device's pass have added up, put together on the host in the order of the groups. */
+ * What a device has added up, by its names. */
 #ifndef LR_VECTOR_SUMS_H
 #define LR_VECTOR_SUMS_H
 
 #include "common/bindings.h"
 #include "vector/vector.h"
-
-#include <math.h>
-
-/* parts: [groups]; has_largest: they are a vector's sums. */
-static inline void lr_vector_join_sums(double sums[LR_VECTOR_NUM_SUMS],
-                                       double (*parts)[LR_VECTOR_NUM_SUMS], int groups,
-                                       bool has_largest)
-{
-    for (int group = 0; group < groups; group++) {
-        for (int k = 0; k < LR_VECTOR_NUM_SUMS; k++) {
-            sums[k] = has_largest && k == LR_VECTOR_LARGEST ? fmax(sums[k], parts[group][k])
-                                                            : sums[k] + parts[group][k];
-        }
-    }
-}
 
 static inline lr_vector_sums lr_vector_name_sums(const double sums[LR_VECTOR_NUM_SUMS])
 {

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "vector/kinds.h"
+#include "vector/later.h"
 #include "vector/place.h"
 
 #include <math.h>
@@ -319,20 +320,44 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
     return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
 }
 
+static lr_status check_ratio(const lr_poisson_ratio *ratio)
+{
+    LR_TRY(check_alike(ratio->values, ratio->measured));
+    LR_TRY(ratio->additive != NULL ? check_alike(ratio->values, ratio->additive) : LR_OK);
+    return ratio->values->precision == LR_FLOAT32
+               ? LR_OK
+               : lr_error(log_of(ratio->values), LR_USAGE, "counts are divided in float32 alone");
+}
+
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     lr_poisson_fit own;
-    const bool waits = ratio->values->place == NULL || ratio->values->place->kind != LR_PLACE_CUDA;
-    fit = fit == NULL && waits ? &own : fit;
+    const bool is_host = ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
+    fit = fit == NULL && is_host ? &own : fit;
     if (fit != NULL) {
         *fit = (lr_poisson_fit){0};
     }
-    LR_TRY(check_alike(ratio->values, ratio->measured));
-    LR_TRY(ratio->additive != NULL ? check_alike(ratio->values, ratio->additive) : LR_OK);
-    if (ratio->values->precision != LR_FLOAT32) {
-        return lr_error(log_of(ratio->values), LR_USAGE, "counts are divided in float32 alone");
-    }
+    LR_TRY(check_ratio(ratio));
     return ratio->values->count > 0 ? fns_of(ratio->values)->divide_counts(ratio, fit) : LR_OK;
+}
+
+lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)
+{
+    *later = (struct lr_later_fit){0};
+    if (!is_at_device(ratio->values) || ratio->values->count == 0) {
+        return lr_vector_divide_counts(ratio, &later->fit);
+    }
+    LR_TRY(check_ratio(ratio));
+    LR_TRY(fns_of(ratio->values)->divide_counts(ratio, NULL));
+    later->place = ratio->values->place;
+    return LR_OK;
+}
+
+lr_status lr_later_fit_finish(struct lr_later_fit *later)
+{
+    lr_place *place = later->place;
+    later->place = NULL;
+    return place != NULL ? place->fns->vectors.finish_fit(place, &later->fit) : LR_OK;
 }
 
 /* --- pictures --- */

@@ -24,9 +24,6 @@ enum lr_vector_op {
 
 enum { LR_VECTOR_INPUTS = 3 };
 
-/* Of the sums that a device's pass finds of a vector, this one is the largest number. */
-enum { LR_VECTOR_LARGEST = 3 };
-
 struct lr_vector_task {
     enum lr_vector_op op;
     lr_vector y;
@@ -58,9 +55,11 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    lr_status (*divide_counts)(const lr_poisson_ratio *ratio,
-                               lr_poisson_fit *fit); /* fit NULL: at a
-                                                                     CUDA place alone */
+    /* On a device fit may be NULL: nothing waits then, and `finish_fit` has it. */
+    lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
+    /* Of a device: the fit of the last division without one. It waits, unless sums of later passes
+     * have arrived already. */
+    lr_status (*finish_fit)(lr_place *place, lr_poisson_fit *fit);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
 };

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "gl/pass.h"
+#include "gl/readback.h"
 #include "gl/resource.h"
 #include "vector/kinds.h"
 #include "vector/sums.h"
@@ -38,6 +39,10 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
+/* Sums that may be under way at once. A slot begins where a range may begin with any driver. */
+enum slot { SLOT_NOW = 0, SLOT_FIT, NUM_SLOTS };
+enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
+
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
 
 struct lr_vector_programs {
@@ -45,7 +50,11 @@ struct lr_vector_programs {
     struct gl_program *sums[NUM_SUMS_PROGRAMS][2];
     struct gl_program *convolve[2];
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
-    struct gl_buffer *parts; /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
+    struct gl_program *join;
+    struct gl_buffer *parts;  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
+    struct gl_buffer *joined; /* of each enum slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
+    struct gl_readback arrived;   /* the same, on the host */
+    bool is_under_way[NUM_SLOTS]; /* copied there, and not waited for */
 };
 
 /* That of shaders/vector/convolve.comp. */
@@ -73,7 +82,10 @@ static void destroy_programs(struct lr_vector_programs *programs)
             gl_program_destroy(programs->differences[k][1][precision]);
         }
     }
+    gl_program_destroy(programs->join);
     gl_buffer_destroy(programs->parts);
+    gl_buffer_destroy(programs->joined);
+    gl_readback_finish(&programs->arrived);
     free(programs);
 }
 
@@ -233,39 +245,104 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
     return LR_OK;
 }
 
-/* Sums up what the groups of each piece found. */
-static lr_status sum_pieces(const struct walk *walk, bool has_largest,
-                            double sums[LR_VECTOR_NUM_SUMS])
+/* --- sums: groups are put together on the device, and the sums of all cross --- */
+
+struct sums_walk {
+    struct walk walk;
+    enum slot slot;
+    bool has_largest;
+};
+
+static lr_status join_groups(const struct sums_walk *sums, int groups, bool adds)
 {
-    double parts[MOST_GROUPS][LR_VECTOR_NUM_SUMS];
+    struct lr_place *place = sums->walk.place;
+    const struct lr_vector_programs *programs = place->programs;
+    struct vector_pass uniforms = {.first = {0, adds, sums->has_largest},
+                                   .count = (uint32_t)groups};
+    struct gl_pass pass = {.label = gl_program_label(programs->join),
+                           .program = programs->join,
+                           .uniforms = &uniforms,
+                           .uniform_bytes = sizeof(uniforms),
+                           .groups = {1, 1, 1},
+                           .barriers =
+                               GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
+    pass.buffers[LR_BIND_VECTOR_Y].buffer = programs->parts;
+    pass.buffers[LR_BIND_VECTOR_SUMS] =
+        (struct gl_range){programs->joined, (int64_t)sums->slot * SLOT_BYTES, JOINED_BYTES};
+    return gl_pass_run(place->ctx, &pass);
+}
+
+static lr_status send_sums(lr_place *place, enum slot slot)
+{
+    struct lr_vector_programs *programs = place->programs;
+    const int64_t offset = (int64_t)slot * SLOT_BYTES;
+    LR_TRY(gl_readback_copy(&programs->arrived, &(struct gl_buffer_range){.from = programs->joined,
+                                                                          .from_offset = offset,
+                                                                          .to_offset = offset,
+                                                                          .bytes = JOINED_BYTES}));
+    place->traffic.to_host += JOINED_BYTES;
+    programs->is_under_way[slot] = true;
+    return LR_OK;
+}
+
+/* Whatever was under way has arrived then. */
+static lr_status take_sums(lr_place *place, enum slot slot, double sums[LR_VECTOR_NUM_SUMS])
+{
+    struct lr_vector_programs *programs = place->programs;
+    if (programs->is_under_way[slot]) {
+        gl_readback_send(&programs->arrived);
+        LR_TRY(gl_readback_wait(&programs->arrived));
+        memset(programs->is_under_way, 0, sizeof(programs->is_under_way));
+    }
+    memcpy(sums, programs->arrived.mapped + (int64_t)slot * SLOT_BYTES, JOINED_BYTES);
+    return LR_OK;
+}
+
+static lr_status sum_pieces(const struct sums_walk *sums)
+{
+    const struct walk *walk = &sums->walk;
     const int64_t longest = longest_piece(walk);
     for (int64_t at = 0; at < walk->count; at += longest) {
         const int64_t left = walk->count - at, count = left < longest ? left : longest;
-        const int64_t bytes = groups_of(count) * (int64_t)sizeof(*parts);
         LR_TRY(run_piece(walk, at, count));
-        LR_TRY(gl_buffer_read(walk->sums, 0, bytes, parts));
-        walk->place->traffic.to_host += bytes;
-        lr_vector_join_sums(sums, parts, groups_of(count), has_largest);
+        LR_TRY(join_groups(sums, groups_of(count), at > 0));
     }
-    return LR_OK;
+    return send_sums(walk->place, sums->slot);
+}
+
+static lr_status open_buffer(const lr_place *place, const char *label, int64_t bytes,
+                             struct gl_buffer **buffer)
+{
+    if (*buffer == NULL) {
+        *buffer = gl_buffer_create(place->ctx,
+                                   &(struct gl_buffer_params){.label = label, .size_bytes = bytes});
+    }
+    return *buffer != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status open_join(lr_place *place)
+{
+    struct lr_vector_programs *programs = place->programs;
+    if (programs->join == NULL) {
+        programs->join = gl_program_create(
+            place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
+                                                    .label = "vectors: sums of groups"});
+    }
+    programs->arrived.ctx = place->ctx;
+    programs->arrived.label = "sums of vectors";
+    LR_TRY(programs->join != NULL ? LR_OK : LR_FAILED);
+    LR_TRY(gl_readback_reserve(&programs->arrived, NUM_SLOTS * SLOT_BYTES));
+    return open_buffer(place, "sums of vectors", NUM_SLOTS * SLOT_BYTES, &programs->joined);
 }
 
 static lr_status open_sums(struct walk *walk, enum sums_program which)
 {
     walk->program = sums_program(walk->place, which, walk->operands[0]->precision);
-    if (walk->program == NULL) {
-        return LR_FAILED;
-    }
+    LR_TRY(walk->program != NULL ? open_join(walk->place) : LR_FAILED);
     struct gl_buffer **parts = &walk->place->programs->parts;
-    if (*parts == NULL) {
-        *parts = gl_buffer_create(
-            walk->place->ctx,
-            &(struct gl_buffer_params){.label = "sums of vectors",
-                                       .size_bytes = MOST_GROUPS * LR_VECTOR_NUM_SUMS *
-                                                     (int64_t)sizeof(double)});
-    }
+    LR_TRY(open_buffer(walk->place, "sums of vectors", (int64_t)MOST_GROUPS * JOINED_BYTES, parts));
     walk->sums = *parts;
-    return walk->sums != NULL ? LR_OK : LR_FAILED;
+    return LR_OK;
 }
 
 /* --- with the context current --- */
@@ -289,26 +366,45 @@ static lr_status apply(const struct lr_vector_task *task)
 
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
-    double found[LR_VECTOR_NUM_SUMS] = {0, 0, 0, -INFINITY, 0};
-    struct walk walk = {.place = x->place, .operands = {x, y}, .count = x->count};
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    struct sums_walk of = {.walk = {.place = x->place, .operands = {x, y}, .count = x->count},
+                           .has_largest = true};
     LR_TRY(enter(x));
-    lr_status status = open_sums(&walk, SUMS);
-    status = status == LR_OK ? sum_pieces(&walk, true, found) : status;
+    lr_status status = open_sums(&of.walk, SUMS);
+    status = status == LR_OK ? sum_pieces(&of) : status;
+    status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
     *sums = lr_vector_name_sums(found);
     return leave(x, status);
 }
 
-static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+static lr_status take_fit(lr_place *place, enum slot slot, lr_poisson_fit *fit)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
-    struct walk walk = {.place = ratio->values->place,
-                        .operands = {ratio->values, ratio->measured, ratio->additive},
-                        .count = ratio->values->count};
-    LR_TRY(enter(ratio->values));
-    lr_status status = open_sums(&walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE);
-    status = status == LR_OK ? sum_pieces(&walk, false, found) : status;
+    const lr_status status = take_sums(place, slot, found);
     *fit = lr_vector_name_fit(found);
+    return status;
+}
+
+static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
+{
+    lr_place *place = ratio->values->place;
+    struct sums_walk of = {.walk = {.place = place,
+                                    .operands = {ratio->values, ratio->measured, ratio->additive},
+                                    .count = ratio->values->count},
+                           .slot = fit != NULL ? SLOT_NOW : SLOT_FIT};
+    LR_TRY(enter(ratio->values));
+    lr_status status = open_sums(&of.walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE);
+    status = status == LR_OK ? sum_pieces(&of) : status;
+    status = status == LR_OK && fit != NULL ? take_fit(place, SLOT_NOW, fit) : status;
     return leave(ratio->values, status);
+}
+
+static lr_status finish_fit(lr_place *place, lr_poisson_fit *fit)
+{
+    LR_TRY(gl_context_make_current(place->ctx));
+    const lr_status status = take_fit(place, SLOT_FIT, fit);
+    gl_context_release(place->ctx);
+    return gl_context_status(place->ctx, status);
 }
 
 /* --- relative differences, in layers that storage blocks may hold --- */
@@ -661,9 +757,21 @@ static void close_place(lr_place *place)
     gl_context_destroy(place->ctx);
 }
 
+static lr_status hold(lr_place *place)
+{
+    return gl_context_make_current(place->ctx);
+}
+
+static void release(lr_place *place)
+{
+    gl_context_release(place->ctx);
+}
+
 const struct lr_place_fns lr_place_gl_fns = {
     .open = open_place,
     .close = close_place,
+    .hold = hold,
+    .release = release,
     .vectors = {.create = create,
                 .destroy = destroy,
                 .write = write,
@@ -673,6 +781,7 @@ const struct lr_place_fns lr_place_gl_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
+                .finish_fit = finish_fit,
                 .relative_differences = relative_differences,
                 .convolve = convolve},
     .wrap = wrap,

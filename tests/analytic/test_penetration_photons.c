@@ -5,6 +5,8 @@
  * stopped after an exponential path through the crystals, which are found by brute force. */
 #include "crystals.h"
 
+#include "model/scanner/layers.h"
+
 #include <Random123/philox.h>
 
 /* Of each LOR expected less often, all are counted together. */
@@ -130,6 +132,24 @@ static void check_totals(const struct setup *setup, const double *counts, const 
     free(totals);
 }
 
+/* The share of each layer, and of all of them, within three standard deviations. */
+static void check_shares(const struct setup *setup, const double *counts, const double *expected)
+{
+    double sums[2] = {0, 0};
+    for (int64_t k = 0; k < setup->lors->num_pairs; k++) {
+        const int32_t *pair = setup->lors->pairs[k];
+        const double counted = pair_sum(setup, counts, pair[0], pair[1]);
+        const double wanted = pair_sum(setup, expected, pair[0], pair[1]);
+        print_message("layer %d: %.0f counted, %.1f expected, z = %.2f\n",
+                      setup->scanner->modules[pair[0]].layer, counted, wanted,
+                      (counted - wanted) / sqrt(wanted));
+        assert_true(fabs(counted - wanted) < 3 * sqrt(wanted));
+        sums[0] += counted;
+        sums[1] += wanted;
+    }
+    assert_true(fabs(sums[0] - sums[1]) < 3 * sqrt(sums[1]));
+}
+
 /* Takes over the scanner. */
 static void compare(const char *name, lr_scanner *scanner, const double point[3], uint64_t seed)
 {
@@ -149,6 +169,9 @@ static void compare(const char *name, lr_scanner *scanner, const double point[3]
     }
     check_lors(name, counts, expected, setup.lors->count);
     check_totals(&setup, counts, expected);
+    if (lr_scanner_num_layers(scanner) > 1) {
+        check_shares(&setup, counts, expected);
+    }
     free(chords);
     free(boxes);
     free(counts);
@@ -209,12 +232,16 @@ static void test_ring(void **state)
 static void test_layers(void **state)
 {
     (void)state;
-    const lr_module modules[4] = {
+    lr_module modules[4] = {
         deep(level_module(0, 8, 0, (int[2]){3, 3}, 3.5, 3.3), 2),
         deep(level_module(0, 10, 0, (int[2]){2, 2}, 5, 5), 5),
         deep(level_module(0.4, 15.5, 0, (int[2]){3, 3}, 3.5, 3.5), 8),
         deep(level_module(0, -9, 0, (int[2]){3, 3}, 3.5, 3.4), 10),
     };
+    for (int k = 0; k < 3; k++) {
+        modules[k].layer = k;
+        modules[k].block = 1;
+    }
     compare("layers", stopping_scanner(modules, 4, 0.07), (double[3]){0.9, 0.3, -1.2},
             test_seed() + 4);
 }

@@ -14,7 +14,7 @@ from bad_input import BadInput, FullDisk, ScannerFiles
 from program import GRID, ProgramTest, main
 
 VERBS = ["info", "scanner list", "scanner show", "scanner check", "scanner convert", "render",
-         "matrix", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
+         "matrix", "matrix join", "matrix verify", "project", "backproject", "sensitivity", "factors", "simulate",
          "recon", "events show", "events convert", "bench correspondence", "view", "demo"]
 
 class Plugins(ProgramTest):

@@ -421,11 +421,11 @@ class Bench(ProgramTest):
         self.assertIn(case["case"], shown.stdout)
 
     def variants(self, *arguments, **options):
-        """Of one case: what was measured, and what was left out for it has no device."""
+        """Of one case: what was measured, and what was skipped for it has no device."""
         done = self.good("bench", "direct", "--case", "axial 5 mm", "--no-fourier", "--repeat", "1",
                          "--seconds", "1", "--json", *arguments, **options)
         measured = [case["variant"] for case in json.loads(done.stdout)["cases"]]
-        return measured, re.findall(r"^loraster: (.*) is left out: no device$", done.stderr, re.M)
+        return measured, re.findall(r"^loraster: (.*) is skipped: no (?:CUDA )?device$", done.stderr, re.M)
 
     def test_storages_of_compute(self):
         without_gl = dict(os.environ, __EGL_VENDOR_LIBRARY_FILENAMES="/nonexistent")

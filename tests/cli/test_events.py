@@ -108,6 +108,22 @@ class Show(Castor):
         scanner = self.json("scanner", "show", path)
         self.assertEqual((scanner["num_crystals"], scanner["num_positions"]), (256, 8))
 
+    def test_events_before_a_damage(self):
+        """Refused, unless they are asked for; then as good as a file that ends there."""
+        self.make_castor(tof=True)
+        os.truncate(self.path("in.Cdf"), 25 * 16 + 7)
+        said = "it ends at byte 407, within event 25 of the 40"
+        self.refuse(3, said, "events", "show", "in.Cdh")
+        done = self.good("events", "show", "in.Cdh", "--events-until-damage")
+        self.assertIn("prompts        25\n", done.stdout)
+        self.assertIn(said, done.stderr)
+        self.assertIn("the 25 events before that are taken", done.stderr)
+        more = ["--scanner", self.scanner, "--grid", "8,8,4", "--voxel-mm", "4", "--events-until-damage", "-o", "x.nii"]
+        for family in ("listmode", "correspondence"):
+            report = self.json("recon", "--events", "in.Cdh", "--operator", family, "--iterations", "1", *more)
+            self.assertEqual(report["events"]["prompts"], 25)
+        self.refuse(2, "--events-until-damage belongs to --events", "recon", "--data", "y.h5", *more)
+
     def test_others_need_their_scanner(self):
         path = inputs(self, "mmr/small_listmode_file.l")
         self.refuse(2, "name its scanner", "events", "show", path)

@@ -196,9 +196,13 @@ class Ramla(ReconTest):
     def test_defaults_and_names(self):
         found = self.recon("--data", self.expected_counts(), "--algorithm", "ramla")
         self.assertEqual([found[name] for name in ("algorithm", "subsets", "relaxation", "fall",
-                                                   "iterations_before")], ["ramla", 7, 1, 0, 0])
+                                                   "iterations_before")], ["ramla", 7, 0.625, 0, 0])
         self.assertEqual(len(found["iterations"]), 3)
         self.assertGreaterEqual(min(self.values()), 0)
+        for subsets, relaxation in ((1, 1), (11, 0.5)):
+            found = self.recon("--data", self.expected_counts(), "--algorithm", "ramla",
+                               "--subsets", subsets, "--iterations", 1)
+            self.assertEqual(found["relaxation"], relaxation)
 
     def test_it_gets_near_to_what_em_finds(self):
         """Of consistent data both approach the activity: as good a fit, in as many passes."""

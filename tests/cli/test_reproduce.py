@@ -17,7 +17,8 @@ PICTURES = [f"figure{n}.png" for n in range(5, 11)] + ["caches5.png"]
 class Direct(ProgramTest):
     def script(self, *arguments, python=sys.executable):
         command = [str(self.source_root / "tools/reproduce/direct.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "tiny", "--backend", "cpu", *arguments]
+                   "--out", self.path("out"), "--size", "tiny", "--backend", "cpu",
+                   "--fft-iterations", "1", *arguments]
         return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
                               capture_output=True, timeout=HANG_S)
 
@@ -29,6 +30,7 @@ class Direct(ProgramTest):
         done = self.script(*figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for what in ("contrast recovery, variant3 - invariant", "figure 6, back",
+                     "contrast recovery, FFT - invariant, iteration 1",
                      "contrast recoveries are not judged"):
             self.assertIn(what, done.stdout)
         for name in ["report.txt", "curves.json", "variant2.iter2.npy", "tables-variant1.png",
@@ -55,6 +57,7 @@ class Direct(ProgramTest):
                             (self.script("--size", "huge"), "small, paper and tiny"),
                             (self.script("--truth", "sharp"), "variant3"),
                             (self.script("--program", "no-such"), "no program"),
+                            (self.script("--fft-iterations", "3"), "from 1 to the 2 iterations"),
                             (self.script("--count", "5"), "no option --count")):
             self.assertEqual(done.returncode, 2)
             self.assertIn(words, done.stderr)

@@ -306,6 +306,86 @@ static void ramla_stays_positive(void **state)
     destroy_scene(scene);
 }
 
+enum { MANY_VIEWS = 60, FEW_VOXELS = 20 * 20 * 4 };
+
+struct passes {
+    double log_likelihood[4], left_out;
+    int count;
+};
+
+static lr_status keep_pass(void *user, const lr_iteration *done)
+{
+    struct passes *passes = user;
+    passes->log_likelihood[passes->count++] = done->log_likelihood;
+    passes->left_out += done->left_out_counts;
+    return LR_OK;
+}
+
+static lr_operator *make_many(const lr_grid *grid)
+{
+    static lr_view views[MANY_VIEWS];
+    lr_view_set set;
+    lr_view_set_complete(&(lr_view_set){.azimuths = 20, .tilts = 3}, &set, NULL);
+    for (int v = 0; v < MANY_VIEWS; v++) {
+        views[v] = lr_view_set_at(&set, v);
+    }
+    return lr_direct_create(&(lr_direct_params){
+        .grid = grid,
+        .views = views,
+        .num_views = MANY_VIEWS,
+        .kernel = {.resolution = {.tof_ps = 200, .radial_mm = 5, .axial_mm = 5}},
+        .backend = "cpu",
+        .log = &said.log});
+}
+
+/* Without a relaxation of the caller's, with a view a subset and about a count in ten bins: passes
+ * explain the counts better and better, and lose none. Steps of the greatest length that keeps voxels
+ * positive (relaxation 1) explain them worse from the second pass on, and it stays so. */
+static void the_default_suits_many_subsets(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cpu") != 0) {
+        skip();
+    }
+    const lr_grid grid = lr_grid_centred((const int[3]){20, 20, 4}, (const double[3]){5, 5, 5});
+    float *counts = calloc((size_t)MANY_VIEWS * FEW_VOXELS, sizeof(*counts)), image[FEW_VOXELS];
+    struct passes passes[2] = {{.count = 0}};
+    test_log_init(&said);
+    lr_operator *op = make_many(&grid);
+    assert_true(op != NULL && counts != NULL);
+    for (int k = 0; k < FEW_VOXELS; k++) {
+        const int x = k % 20 - 10, y = k / 20 % 20 - 10;
+        image[k] = x * x + y * y < 64 ? 0.1f : 0;
+    }
+    assert_int_equal(array_forward(op, image, counts), LR_OK);
+    assert_int_equal(lr_poisson(counts, MANY_VIEWS * FEW_VOXELS, test_seed(), NULL), LR_OK);
+    const lr_lor_data data = {.count = MANY_VIEWS * FEW_VOXELS, .values = counts};
+    for (int k = 0; k < 2; k++) {
+        lr_vector x = lr_vector_of_floats(image, FEW_VOXELS);
+        assert_int_equal(lr_recon(&(lr_recon_params){.op = op,
+                                                     .data = &data,
+                                                     .iterations = 4,
+                                                     .subsets = MANY_VIEWS,
+                                                     .algorithm = LR_ALGORITHM_RAMLA,
+                                                     .relaxation = k,
+                                                     .iteration = keep_pass,
+                                                     .user = &passes[k],
+                                                     .log = &said.log},
+                                  &x),
+                         LR_OK);
+        for (int n = 0; n < 4; n++) {
+            print_message("relaxation %d, pass %d: %.8g\n", k, n + 1, passes[k].log_likelihood[n]);
+        }
+    }
+    for (int n = 1; n < 4; n++) {
+        assert_true(passes[0].log_likelihood[n] > passes[0].log_likelihood[n - 1]);
+        assert_true(passes[0].log_likelihood[n] > passes[1].log_likelihood[n]);
+    }
+    assert_true(passes[0].left_out == 0);
+    lr_operator_destroy(op);
+    free(counts);
+}
+
 static void agrees_with_the_reference(void **state)
 {
     (void)state;
@@ -504,6 +584,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(ramla_is_its_formula),
         cmocka_unit_test(ramla_stays_positive),
         cmocka_unit_test(agrees_with_the_reference),
+        cmocka_unit_test(the_default_suits_many_subsets),
         cmocka_unit_test(whole_updates_are_the_steps_of_the_loop),
         cmocka_unit_test(subsets_without_counts_are_passed_over),
         cmocka_unit_test(stopping_leaves_the_last_block),

@@ -58,6 +58,8 @@ class Inputs:
         run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "20000", "-o", "y.h5")
         run("project", *on, "--image", "x.nii.gz", "-o", "p.h5")
         run("matrix", *on, *GRID, "--mode", "sampled", "-o", "m.h5")
+        for k in (1, 2):
+            run("matrix", *on, *GRID, "--mode", "sampled", "--part", f"{k}/2", "-o", f"m{k}.h5")
         run("direct", "deposit", "--activity", "a.nii", "--scanner", self.scanner, "--tof-ps", "60",
             *VIEWS, "--count", "5000", "--threads", "1", "--backend", "cpu", "-o", "h.h5")
         run("simulate", *on, "--phantom", "spheres", *GRID, "--counts", "2000", "-o", "l.petsird")
@@ -165,6 +167,8 @@ def plain_cases(inputs):
     yield Case("direct_lut", "", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"])
     yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2",
                                       "--backend", "cpu"])
+    yield Case("matrix_join", "", ["matrix", "join", inputs.path("m1.h5"), inputs.path("m2.h5"),
+                                    "-o", "m.h5"])
     yield Case("render_compare", "cpu", ["render", *on, "--at", "1,0,0", "--module", "0",
                                          "--compare", "1,2", "-o", "r"])
     for name in ("m.mtx", "m.tsv", "m.hpm"):

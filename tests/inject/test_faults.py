@@ -12,6 +12,7 @@ usage: test_faults.py KIND PROGRAM FAILING_PROGRAM FAIL_GL_LIBRARY
 FAILING_PROGRAM is PROGRAM with the stand-ins of fail_*.c linked in, beside it the programs that it
 starts. In the environment:
   LORASTER_FULL     set: every call, and every call with all that follow; else a spread
+  INJECT_DEPTH      of all calls, in all cases, that come through the same so many functions, the first
   INJECT_SPREAD     calls of each case in a spread
   INJECT_SEED       any text: another spread
   INJECT_CASES      regular expression of the cases, as NAME.BACKEND; default: all
@@ -40,6 +41,7 @@ KIND = sys.argv[1]
 PROGRAM, FAILING, FAIL_GL = (str(Path(path).resolve()) for path in sys.argv[2:5])
 FAIL_GL = preloadable(FAIL_GL, atexit.register)
 FULL = bool(os.environ.get("LORASTER_FULL"))
+BY_WAY = bool(os.environ.get("INJECT_DEPTH"))
 JOBS = int(os.environ.get("INJECT_JOBS", (os.cpu_count() or 1) if FULL else 1))
 WANTED = re.compile(os.environ.get("INJECT_CASES", "."))
 SECONDS = float(os.environ.get("INJECT_SECONDS", "inf"))
@@ -91,7 +93,9 @@ class Trial:
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {case.arguments}: {done.stderr.decode()}")
         self.files, self.stdout = files_of(folder), done.stdout
-        self.calls = calls.read_text().splitlines() if calls.exists() else []
+        lines = calls.read_text().splitlines() if calls.exists() else []
+        self.calls = [line.rsplit(" ", 1)[0] for line in lines]
+        self.ways = [line.rsplit(" ", 1)[1] for line in lines]
         if not self.calls and KIND != "threads":
             raise RuntimeError(f"{self.name}: no calls of {KIND} are counted")
         calls.unlink(missing_ok=True)
@@ -183,6 +187,11 @@ def choose(trial, met):
     """(number, ever) of the calls to fail: all, or so many that all names are met over the cases,
     those that were met least first."""
     numbers = range(1, len(trial.calls) + 1)
+    if BY_WAY:
+        firsts = {way: n for n, way in reversed(list(zip(numbers, trial.ways)))}
+        new = [n for way, n in firsts.items() if not met[way]]
+        met.update(firsts)
+        return [(n, False) for n in new]
     if FULL and trial.case.is_short:
         ever = numbers if KIND != "gl" else numbers[::20]
         return [(n, False) for n in numbers] + [(n, True) for n in ever]

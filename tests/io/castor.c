@@ -3,6 +3,7 @@
  *
  * CASToR's data: the order of crystals, list mode and histograms written and read back, events
  * made by hand with every flag, and damaged files. */
+#include "io/until_damage.h"
 #include "test.h"
 
 #include "io/scanners/castor_order.h"
@@ -448,7 +449,8 @@ static void bad_headers_are_refused(void **state)
     expect(fixture, GOOD "Maximum number of lines per event: 4\n", "events of up to 4 lines");
     expect(fixture, GOOD "Emission point flag: 1\n", "points of interaction");
     expect(fixture, GOOD "TOF information flag: 2\n", "'tof information flag' is 2");
-    expect(fixture, GOOD "TOF information flag: 1\n", "are not as long");
+    expect(fixture, GOOD "TOF information flag: 1\n",
+           "it ends at byte 24, within event 1 of the 2");
     expect(fixture, GOOD "Histo TOF number of bins: 100000000\n", "'histo tof number of bins'");
     expect(fixture,
            "Data filename: " DATA "\nNumber of events: 2\nData mode: histogram\n"
@@ -511,6 +513,24 @@ static void truncated_files_are_refused(void **state)
     }
 }
 
+static void events_before_the_end_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    lr_event events[COUNT];
+    fill_events(fixture->scanner, events, false);
+    write_events(fixture, events, NULL);
+    lr_event_list *list = read_list(fixture, fixture->scanner);
+    const lr_events_source source = {.path = HEADER, .scanner = fixture->scanner};
+    for (int bytes = COUNT * 12 - 1; bytes > 0;
+         bytes = bytes > 40 ? bytes - bytes / 3 : bytes - 1) {
+        char said[64];
+        snprintf(said, sizeof(said), "it ends at byte %d, within event %d of", bytes, bytes / 12);
+        assert_int_equal(truncate(DATA, bytes), 0);
+        check_cut(&source, list, bytes / 12, said);
+    }
+    lr_event_list_destroy(list);
+}
+
 /* Times and counts that are no numbers. */
 static void numbers_must_be_finite(void **state)
 {
@@ -519,11 +539,11 @@ static void numbers_must_be_finite(void **state)
     put_word(put_word(put_float(at, NAN), 1), 2);
     write_file(DATA, bytes, sizeof(bytes));
     expect(fixture, "Data filename: " DATA "\nNumber of events: 1\nData mode: histogram\n",
-           "event 0 has the counts nan");
+           "event 0, at byte 0, has the counts nan");
     expect(fixture,
            "Data filename: " DATA "\nNumber of events: 1\nData mode: list-mode\n"
            "TOF information flag: 1\n",
-           "event 0 has the time of flight nan");
+           "event 0, at byte 0, has the time of flight nan");
 }
 
 int main(void)
@@ -539,6 +559,7 @@ int main(void)
         cmocka_unit_test(histograms_come_back),
         cmocka_unit_test(bad_headers_are_refused),
         cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(events_before_the_end_are_read),
         cmocka_unit_test(numbers_must_be_finite),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

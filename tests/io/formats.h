@@ -283,25 +283,29 @@ static inline lr_status read_list(const struct setup *s, const lr_events_source 
 
 static inline lr_status read_safir(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {path, LR_EVENTS_SAFIR, NULL, s->ring, &log->log};
+    const lr_events_source source = {
+        .path = path, .format = LR_EVENTS_SAFIR, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "good.txt");
 }
 
 static inline lr_status read_siemens(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {path, LR_EVENTS_SIEMENS, NULL, s->octagon, &log->log};
+    const lr_events_source source = {
+        .path = path, .format = LR_EVENTS_SIEMENS, .scanner = s->octagon, .log = &log->log};
     return read_list(s, &source, "good.hdr");
 }
 
 static inline lr_status read_petsird(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {path, LR_EVENTS_PETSIRD, NULL, s->ring, &log->log};
+    const lr_events_source source = {
+        .path = path, .format = LR_EVENTS_PETSIRD, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "");
 }
 
 static inline lr_status read_castor(const struct setup *s, const char *path, struct test_log *log)
 {
-    const lr_events_source source = {path, LR_EVENTS_CASTOR, NULL, s->ring, &log->log};
+    const lr_events_source source = {
+        .path = path, .format = LR_EVENTS_CASTOR, .scanner = s->ring, .log = &log->log};
     return read_list(s, &source, "");
 }
 

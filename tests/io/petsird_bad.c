@@ -7,6 +7,7 @@
 #define FOLDER "petsird_bad_test_folder.petsird"
 
 #include "io/petsird_file.h"
+#include "io/until_damage.h"
 
 #include "io/files/output.h"
 #include "io/files/yardl_write.h"
@@ -93,6 +94,28 @@ static void truncated_files_are_refused(void **state)
     assert_int_equal(read_file(fixture, FILE_NAME), LR_BAD_INPUT);
     assert_non_null(strstr(fixture->log.error, "3 bytes follow after the last time block"));
     free(longer);
+}
+
+/* Cut byte by byte and farther: the fewer bytes, the fewer events, and all of them those of the whole. */
+static void events_before_the_end_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    const lr_events_source source = {.path = FILE_NAME, .format = LR_EVENTS_PETSIRD};
+    write_bytes(fixture->bytes, fixture->count);
+    lr_event_list *whole = read_until(&source, false, &fixture->log);
+    assert_non_null(whole);
+    int64_t before = whole->count;
+    for (size_t cut = 1; cut < 4000; cut += cut < 16 ? 1 : 97) {
+        write_bytes(fixture->bytes, fixture->count - cut);
+        lr_event_list *list = read_until(&source, true, &fixture->log);
+        const int64_t count = list != NULL ? list->count : 0;
+        lr_event_list_destroy(list);
+        assert_true(count <= before && (cut > 1 || count == whole->count));
+        before = count;
+        check_cut(&source, whole, count, ": at byte ");
+    }
+    assert_int_equal(before, 0);
+    lr_event_list_destroy(whole);
 }
 
 /* Any bytes: an answer or a sentence, never anything else. */
@@ -339,6 +362,7 @@ int main(void)
         cmocka_unit_test(no_files),
         cmocka_unit_test(links_are_followed),
         cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(events_before_the_end_are_read),
         cmocka_unit_test(random_bytes_are_survived),
         cmocka_unit_test(schemas_are_distrusted),
         cmocka_unit_test(lists_of_nothing_are_refused),

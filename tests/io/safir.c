@@ -3,6 +3,7 @@
  *
  * SAFIR list mode: a hand-made scanner whose events are known, all that can be wrong with the two
  * files, and the real acquisition. */
+#include "io/until_damage.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -269,7 +270,7 @@ static void every_truncation_is_refused(void **state)
     const size_t whole = write_events(bytes);
     write_map(fixture, false);
     for (size_t count = 0; count < whole; count++) {
-        char sentence[96];
+        char sentence[128];
         write_bytes(EVENTS, bytes, count);
         if (count == 0) {
             snprintf(sentence, sizeof(sentence), EVENTS ": does not begin with 'SAFIR");
@@ -279,13 +280,37 @@ static void every_truncation_is_refused(void **state)
             snprintf(sentence, sizeof(sentence), EVENTS ": holds no records");
         } else {
             snprintf(sentence, sizeof(sentence),
-                     EVENTS ": is truncated: record %zu has %zu of 8 bytes", (count - 32) / 8,
-                     count % 8);
+                     EVENTS ": is truncated: record %zu, at byte %zu, has %zu of 8 bytes",
+                     (count - 32) / 8, count - count % 8, count % 8);
         }
         if (count <= 32 || count % 8 != 0) {
             expect(fixture, MAP, sentence);
         }
     }
+}
+
+/* Behind the time mark all records are events. */
+static void events_before_the_end_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    unsigned char bytes[80];
+    const size_t whole = write_events(bytes);
+    write_map(fixture, false);
+    const lr_events_source source = {
+        .path = EVENTS, .format = LR_EVENTS_SAFIR, .companion = MAP, .scanner = fixture->scanner};
+    lr_event_list *list = read_until(&source, false, &fixture->log);
+    assert_non_null(list);
+    assert_int_equal(list->count, 5);
+    for (size_t count = 33; count < whole; count++) {
+        char said[64];
+        const int64_t records = (int64_t)(count - 32) / 8;
+        snprintf(said, sizeof(said), "at byte %zu,", count - count % 8);
+        write_bytes(EVENTS, bytes, count);
+        if (count % 8 != 0) {
+            check_cut(&source, list, records > 0 ? records - 1 : 0, said);
+        }
+    }
+    lr_event_list_destroy(list);
 }
 
 static void other_files_are_refused(void **state)
@@ -319,8 +344,8 @@ static void unknown_crystals(void **state)
     at = add_record(bytes, at, event(0, 1, 0, 600));
     write_bytes(EVENTS, bytes, at);
     expect(fixture, MAP,
-           "2 of 2 prompts name crystals that the crystal map lacks, first record 0 with ring 5, "
-           "detector 4, layer 0");
+           "2 of 2 prompts name crystals that the crystal map lacks, first record 0, at byte 32, "
+           "with ring 5, detector 4, layer 0");
     at = add_record(bytes, at, event(0, 1, 0, 5));
     write_bytes(EVENTS, bytes, at);
     test_log_init(&fixture->log);
@@ -518,6 +543,7 @@ int main(void)
         cmocka_unit_test(layers_are_where_the_writer_has_them),
         cmocka_unit_test(maps_may_have_commas),
         cmocka_unit_test(every_truncation_is_refused),
+        cmocka_unit_test(events_before_the_end_are_read),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(unknown_crystals),
         cmocka_unit_test(wrong_maps_are_refused),

@@ -3,6 +3,7 @@
  *
  * Siemens list mode: words made by hand, a whole sinogram plane of a Biograph mMR against the
  * geometry of its bins, all that can be wrong with the two files, and the real acquisition. */
+#include "io/until_damage.h"
 #include "test.h"
 
 #include <sys/stat.h>
@@ -202,8 +203,10 @@ static void words_are_spelled_out(void **state)
     assert_true(value_of(data.delayeds, flat) == 1);
     assert_true(value_of(data.delayeds, far_plus) == 1);
     assert_int_equal(fixture->log.num_warnings, 1);
-    assert_non_null(strstr(fixture->log.warning,
-                           "2 of 10 events name crystals that octagon lacks, first word 11 (0x4"));
+    assert_non_null(
+        strstr(fixture->log.warning,
+               "2 of 10 events name crystals that octagon lacks, first word 11, at byte "
+               "44 (0x4"));
     finish(&data);
 }
 
@@ -354,6 +357,29 @@ static void expect(struct fixture *fixture, const char *header, const char *sent
     assert_int_equal(data.counts.prompts, 0);
 }
 
+static void events_before_the_end_are_read(void **state)
+{
+    struct fixture *fixture = *state;
+    const uint32_t words[] = {prompt_bit | address(0, 1, 10), tag_bit | 7, address(0, 2, 9),
+                              prompt_bit | address(1, 1, 10)};
+    write_text(HEADER, small_header);
+    write_words(words, 4);
+    lr_events_source source = source_of(EVENTS, HEADER, NULL);
+    source.scanner = fixture->small;
+    lr_event_list *list = read_until(&source, false, &fixture->log);
+    assert_non_null(list);
+    assert_int_equal(list->count, 3);
+    for (int bytes = 15; bytes > 0; bytes--) {
+        char said[64];
+        snprintf(said, sizeof(said), "at byte %d,", bytes / 4 * 4);
+        assert_int_equal(truncate(EVENTS, bytes), 0);
+        if (bytes % 4 != 0) {
+            check_cut(&source, list, bytes > 12 ? 2 : bytes > 4 ? 1 : 0, said);
+        }
+    }
+    lr_event_list_destroy(list);
+}
+
 static void broken_files_are_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -361,8 +387,9 @@ static void broken_files_are_refused(void **state)
     unsigned char bytes[8] = {0};
     write_text(HEADER, small_header);
     for (size_t rest = 1; rest < 4; rest++) {
-        char sentence[96];
-        snprintf(sentence, sizeof(sentence), EVENTS ": is truncated: word 1 has %zu of 4", rest);
+        char sentence[128];
+        snprintf(sentence, sizeof(sentence),
+                 EVENTS ": is truncated: word 1, at byte 4, has %zu of 4", rest);
         write_bytes(EVENTS, bytes, 4 + rest);
         expect(fixture, HEADER, sentence);
     }
@@ -524,6 +551,7 @@ int main(void)
         cmocka_unit_test(every_bin_has_a_lor_of_its_own),
         cmocka_unit_test(lines_lie_where_their_bins_say),
         cmocka_unit_test(broken_files_are_refused),
+        cmocka_unit_test(events_before_the_end_are_read),
         cmocka_unit_test(wrong_headers_are_refused),
         cmocka_unit_test(the_header_is_found_beside_the_events),
         cmocka_unit_test(other_scanners_are_refused),

@@ -63,6 +63,22 @@ class Links(unittest.TestCase):
         self.assertEqual(code, 1, output)
         self.assertIn("src/low/low_up.c: calls high of high/", output)
 
+    def test_a_circle_of_the_viewers(self):
+        self.high_calls("low_add")
+        objects = self.build / "CMakeFiles" / "lr_viewer.dir" / "src" / "viewer" / "tools"
+        objects.mkdir(parents=True)
+        for name, other in (("one", "two"), ("two", "tools"), ("tools", "one")):
+            subprocess.run([COMPILER, "-c", "-x", "c", "-", "-o", objects / f"{name}.c.o"], text=True,
+                           input=f"int {name}(void); int {other}(void); int {name}(void) "
+                           f"{{ return {other}(); }}", check=True)
+        code, output = run_check(self.build)
+        self.assertEqual(code, 0, output)  # through the dispatcher
+        subprocess.run([COMPILER, "-c", "-x", "c", "-", "-o", objects / "two.c.o"], text=True,
+                       input="int one(void); int two(void); int two(void) { return one(); }", check=True)
+        code, output = run_check(self.build)
+        self.assertEqual(code, 1, output)
+        self.assertIn("in a circle: src/viewer/tools/one.c -> src/viewer/tools/two.c", output)
+
     def test_a_circle(self):
         self.high_calls("low_add")
         for one, other in (("there", "back"), ("back", "there")):

@@ -194,11 +194,11 @@ static double distance(const lr_event *event, const double point[3])
     return sqrt(fmax(square - along * along / length, 0));
 }
 
-static void test_values_are_integrals_of_blobs(void **state)
+static void check_integrals(const lr_blobs *of)
 {
-    (void)state;
     const lr_grid grid = voxel_grid();
-    const lr_listmode_params params = params_of(&grid, NULL);
+    lr_listmode_params params = params_of(&grid, NULL);
+    params.blobs = of;
     lr_operator *op = open_operator(&params);
     const lr_blobs blobs = lr_listmode_get_info(op)->blobs;
     const int64_t count = lr_operator_get_info(op)->num_voxels;
@@ -224,6 +224,62 @@ static void test_values_are_integrals_of_blobs(void **state)
     assert_true(worst < 1e-5 * sqrt(rms));
     lr_operator_destroy(op);
     free(image);
+}
+
+/* Blobs that are close together overlap in windows that kernels do not hold at once. */
+static void test_values_are_integrals_of_blobs(void **state)
+{
+    (void)state;
+    check_integrals(&small);
+    check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3});
+}
+
+/* Numbers of a vector at the backend's place, or of one on the host. */
+static void read_numbers(const lr_vector *vector, float *numbers)
+{
+    lr_vector to = lr_vector_of_floats(numbers, vector->count);
+    assert_int_equal(lr_vector_copy(vector, &to), LR_OK);
+}
+
+/* Both grids' halves are parts of a vector, wherever it is: nothing passes through the host. */
+static void test_vectors_stay_where_they_are(void **state)
+{
+    (void)state;
+    const lr_grid grid = voxel_grid();
+    const lr_listmode_params params = params_of(&grid, NULL);
+    lr_operator *op = open_operator(&params);
+    const int64_t num = lr_operator_get_info(op)->num_voxels;
+    uint64_t seed = 14;
+    double *x = case_random(num, &seed), *ax = case_doubles(COUNT), *aty = case_doubles(num);
+    float *numbers = calloc((size_t)num, sizeof(*numbers));
+    lr_vector image, values;
+    const lr_vector_params like = {.place = lr_operator_place(op), .count = num};
+    const lr_vector_params of_events = {.place = like.place, .count = COUNT};
+    const lr_vector from = lr_vector_of_doubles(x, num);
+    assert_true((like.place != NULL) ==
+                (strcmp(backend, "cuda") == 0 || strcmp(backend, "compute") == 0));
+    assert_int_equal(lr_vector_create(&like, &image), LR_OK);
+    assert_int_equal(lr_vector_create(&of_events, &values), LR_OK);
+    assert_int_equal(lr_vector_copy(&from, &image), LR_OK);
+    assert_int_equal(lr_operator_forward(op, NULL, &image, &values), LR_OK);
+    forward(op, NULL, x, ax);
+    read_numbers(&values, numbers);
+    for (int k = 0; k < COUNT; k++) {
+        assert_close((double)numbers[k], ax[k], 1e-7);
+    }
+    assert_int_equal(lr_operator_back(op, NULL, &values, &image), LR_OK);
+    back(op, ax, aty);
+    read_numbers(&image, numbers);
+    for (int64_t n = 0; n < num; n++) {
+        assert_true(fabs((double)numbers[n] - aty[n]) <= 1e-6 * (1 + fabs(aty[n])));
+    }
+    lr_vector_destroy(&image);
+    lr_vector_destroy(&values);
+    lr_operator_destroy(op);
+    free(x);
+    free(ax);
+    free(aty);
+    free(numbers);
 }
 
 struct rows_seen {
@@ -352,8 +408,10 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
     to = lr_vector_of_doubles(found, count);
     assert_int_equal(lr_operator_sensitivity(op, NULL, &to), LR_OK);
+    /* Sums of whole numbers have the same rounding in all voxels, few lines or many. */
+    const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
     for (int64_t n = 0; n < count; n++) {
-        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n]);
+        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n] + 1e-6 * rms);
     }
     lr_operator_destroy(op);
     free(all);
@@ -366,12 +424,6 @@ static void test_mistakes_are_told(void **state)
 {
     (void)state;
     const lr_grid grid = voxel_grid();
-    lr_listmode_params elsewhere = params_of(&grid, NULL);
-    elsewhere.backend = "cuda";
-    test_log_init(&test_log);
-    assert_null(lr_listmode_create(&elsewhere));
-    assert_int_equal(test_log.status, LR_USAGE);
-    assert_non_null(strstr(test_log.error, "the backend cuda has no blobs"));
     const lr_blobs wrong[3] = {{.radius_mm = -1}, {.alpha = 51}, {.spacing_mm = NAN}};
     for (int k = 0; k < 3; k++) {
         lr_listmode_params params = params_of(&grid, NULL);
@@ -389,11 +441,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_a_footprint_is_a_line_integral),
         cmocka_unit_test(test_a_constant_image_has_the_known_ripple),
         cmocka_unit_test(test_values_are_integrals_of_blobs),
+        cmocka_unit_test(test_vectors_stay_where_they_are),
         cmocka_unit_test(test_back_is_the_transpose),
         cmocka_unit_test(test_bins_add_up_to_the_integral),
         cmocka_unit_test(test_sensitivity_is_that_of_all_lines),
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
+    if (lacks_device(backend)) {
+        return 77;
+    }
     return cmocka_run_group_tests(tests, setup, teardown);
 }

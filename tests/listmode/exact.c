@@ -13,6 +13,12 @@ static const char *backend;
 static lr_scanner *ring, *panels, *stack;
 static lr_lors *ring_lors, *panel_lors, *stack_lors;
 
+/* Elements of devices are in single precision, about 1e-6 of the largest ones. */
+static bool is_single(void)
+{
+    return strcmp(backend, "compute") == 0 || strcmp(backend, "cuda") == 0;
+}
+
 /* --- scanners --- */
 
 static lr_scanner *make_ring(void)
@@ -176,7 +182,7 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
     print_message("%lld of %lld LORs see the grid; the worst is off by %.2g rms\n", (long long)seen,
                   (long long)count, worst);
     assert_true(seen > count / 8);
-    assert_true(worst < 1e-6);
+    assert_true(worst < (is_single() ? 1e-5 : 1e-6));
     free(events);
     free(numbers);
     free(image);
@@ -253,6 +259,9 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     lr_listmode_params params = params_of(lors, grid, events, count);
     params.info = info;
     params.num_ranges = 3;
+    for (int k = 0; k < 3 && grid->voxel_mm[k] < 2; k++) {
+        params.samples[k] = 1; /* OpenGL in software goes through no more */
+    }
     lr_operator *op = open_operator(&params);
     double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
     double *ax = case_doubles(count), *aty = case_doubles(num_voxels), *sums = case_doubles(count);
@@ -271,7 +280,9 @@ static void check_adjoint(const lr_lors *lors, const lr_grid *grid, const lr_eve
     forward(op, NULL, x, values);
     back(op, y, again);
     assert_memory_equal(values, ax, (size_t)count * sizeof(double));
-    assert_memory_equal(again, aty, (size_t)num_voxels * sizeof(double));
+    if (strcmp(backend, "cuda") != 0) { /* where sums are floats in any order */
+        assert_memory_equal(again, aty, (size_t)num_voxels * sizeof(double));
+    }
     lr_operator_destroy(op);
     free(events);
     free(numbers);
@@ -297,6 +308,46 @@ static void test_back_is_the_transpose(void **state)
     check_adjoint(ring_lors, &around, NULL);
     check_adjoint(ring_lors, &around, &info);
     check_adjoint(panel_lors, &fine, &sharp);
+}
+
+/* Ratios of events that see next to nothing are next to infinite, and leave the others' sums alone. */
+static void check_sizes(const lr_events_info *info, double large)
+{
+    const lr_grid grid = ring_grid();
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    const int64_t count = draw(ring_lors, COUNT, events, numbers);
+    uint64_t seed = 16;
+    double *values = case_random(count, &seed), *images[2];
+    values[0] = large; /* at the edge of the image */
+    for (int k = 0; k < 2; k++) {
+        lr_listmode_params params = params_of(ring_lors, &grid, events, count);
+        params.info = info;
+        params.backend = k == 0 ? backend : "cpu";
+        images[k] = case_doubles(num_voxels);
+        lr_operator *op = open_operator(&params);
+        back(op, values, images[k]);
+        lr_operator_destroy(op);
+    }
+    assert_true(case_difference(images[0], images[1], num_voxels) < 1e-5);
+    for (int64_t v = 0; v < num_voxels; v++) {
+        assert_true(fabs(images[0][v] - images[1][v]) <= 1e-4 * fabs(images[1][v]) + 1e-12);
+    }
+    free(images[0]);
+    free(images[1]);
+    free(events);
+    free(numbers);
+    free(values);
+}
+
+static void test_sizes_of_values(void **state)
+{
+    (void)state;
+    const lr_events_info info = tof_info(150);
+    check_sizes(NULL, 1e12);
+    check_sizes(&info, 1e12);
+    check_sizes(NULL, 30);
 }
 
 /* --- closed forms --- */
@@ -492,7 +543,9 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
             const double expected =
                 without[v] * mean_density(&grid, (const double(*)[3])ends,
                                           (const double[2]){(double)event.tof_mm, sigma_mm}, v);
-            assert_true(fabs(with[v] - expected) <= 1e-6 * expected);
+            const double peak = 0.4 / sigma_mm * without[v];
+            assert_true(fabs(with[v] - expected) <=
+                        1e-6 * expected + (is_single() ? 5e-6 : 0) * peak);
             reached += with[v] > 0;
             beyond += without[v] > 0 && with[v] == 0;
         }
@@ -560,12 +613,9 @@ static void test_mistakes_are_told(void **state)
     lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);
     params.samples[1] = -1;
     expect_refusal(&params, "samples = -1 along y");
-    params = params_of(panel_lors, &grid, &event, 1);
-    params.backend = "compute";
-    expect_refusal(&params, "the backend compute has no exact kernel of list mode");
-    if (strcmp(backend, "native") == 0) {
+    if (strcmp(backend, "cpu") != 0) {
         params = params_of(stack_lors, &grid, &event, 1);
-        expect_refusal(&params, "the backend native has exact elements only where none does");
+        expect_refusal(&params, "has exact elements only where none does");
     }
     params = params_of(stack_lors, &grid, &event, 1);
     params.backend = NULL;
@@ -584,6 +634,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_events_have_the_elements_of_their_lors),
         cmocka_unit_test(test_sensitivity_is_that_of_the_lors),
         cmocka_unit_test(test_back_is_the_transpose),
+        cmocka_unit_test(test_sizes_of_values),
         cmocka_unit_test(test_a_box_of_ones_is_its_solid_angle),
         cmocka_unit_test(test_bins_add_up_to_the_element),
         cmocka_unit_test(test_a_weight_is_the_mean_of_the_gaussian),
@@ -591,5 +642,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
+    if (lacks_device(backend)) {
+        return 77;
+    }
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -363,21 +363,6 @@ static void test_mistakes_are_told(void **state)
     expect_refusal(&params, LR_BAD_INPUT, "event 0 joins crystals 0 and 1, whose modules are not");
 }
 
-static bool lacks_device(void)
-{
-    test_log_init(&test_log);
-    if (strcmp(backend, "cuda") != 0) {
-        return false;
-    }
-    lr_place *place =
-        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test_log.log});
-    if (place == NULL) {
-        print_message("skipped: %s\n", test_log.error);
-    }
-    lr_place_close(place);
-    return place == NULL;
-}
-
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
@@ -389,7 +374,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
-    if (lacks_device()) {
+    if (lacks_device(backend)) {
         return 77;
     }
     return cmocka_run_group_tests(tests, setup, teardown);

@@ -55,4 +55,20 @@ static inline lr_event event_of(const lr_lors *lors, int64_t number, bool turned
     return event;
 }
 
+/* Whether a backend lacks its device here; says so. */
+static inline bool lacks_device(const char *name)
+{
+    test_log_init(&test_log);
+    if (strcmp(name, "cuda") != 0) {
+        return false;
+    }
+    lr_place *place =
+        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &test_log.log});
+    if (place == NULL) {
+        print_message("skipped: %s\n", test_log.error);
+    }
+    lr_place_close(place);
+    return place == NULL;
+}
+
 #endif

@@ -43,7 +43,44 @@ static void plain_finish(struct plain *plain)
     free(plain->value);
 }
 
-static void build(const struct plain *plain, struct lr_matrix *matrix)
+static void append_rows(const struct plain *plain, struct lr_matrix *matrix)
+{
+    for (int64_t row = 0; row < plain->num_rows; row++) {
+        const int64_t begin = plain->begin[row];
+        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin,
+                            plain->value + begin};
+        assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
+    }
+}
+
+/* In blocks of as many rows. */
+static void append_blocks(const struct plain *plain, struct lr_matrix *matrix, int64_t rows)
+{
+    const int64_t total = plain->begin[plain->num_rows];
+    struct lr_packed_element *elements = calloc((size_t)total + 1, sizeof(*elements));
+    struct lr_row_extent *extents = calloc((size_t)rows, sizeof(*extents));
+    for (int64_t k = 0; k < total; k++) {
+        elements[k] = (struct lr_packed_element){(uint32_t)plain->lor[k], (float)plain->value[k]};
+    }
+    for (int64_t row = 0; row < plain->num_rows; row += rows) {
+        const int64_t left = plain->num_rows - row;
+        struct lr_row_block block = {.rows = extents,
+                                     .num_rows = left < rows ? left : rows,
+                                     .elements = elements + plain->begin[row],
+                                     .threads = 2};
+        for (int64_t k = 0; k < block.num_rows; k++) {
+            const int64_t count = plain->begin[row + k + 1] - plain->begin[row + k];
+            extents[k] = (struct lr_row_extent){row + k, count};
+            block.num_elements += count;
+        }
+        assert_int_equal(lr_matrix_append_block(matrix, &block), LR_OK);
+    }
+    free(elements);
+    free(extents);
+}
+
+/* by_blocks: rows of a block; 0: row by row. */
+static void build(const struct plain *plain, int64_t by_blocks, struct lr_matrix *matrix)
 {
     struct lr_matrix_sample sample = {0};
     sample.lor = calloc((size_t)plain->begin[plain->num_rows] + 1, sizeof(*sample.lor));
@@ -56,11 +93,10 @@ static void build(const struct plain *plain, struct lr_matrix *matrix)
     }
     assert_int_equal(lr_matrix_init(matrix, plain->num_lors, &sample, NULL), LR_OK);
     matrix->threads = 2;
-    for (int64_t row = 0; row < plain->num_rows; row++) {
-        const int64_t begin = plain->begin[row];
-        const lr_row one = {row, plain->begin[row + 1] - begin, plain->lor + begin,
-                            plain->value + begin};
-        assert_int_equal(lr_matrix_append(matrix, &one), LR_OK);
+    if (by_blocks > 0) {
+        append_blocks(plain, matrix, by_blocks);
+    } else {
+        append_rows(plain, matrix);
     }
     assert_int_equal(lr_matrix_complete(matrix), LR_OK);
     free(sample.lor);
@@ -154,13 +190,44 @@ static void check_rows(const struct plain *plain, const struct lr_matrix *matrix
     lr_owned_row_finish(&copy);
 }
 
+static void assert_same_matrix(const struct lr_matrix *a, const struct lr_matrix *b)
+{
+    assert_int_equal(a->num_rows, b->num_rows);
+    assert_int_equal(a->num_elements, b->num_elements);
+    assert_int_equal(a->memory_bytes, b->memory_bytes);
+    assert_int_equal(a->num_chunks, b->num_chunks);
+    for (int64_t k = 0; k < a->num_chunks; k++) {
+        const struct lr_matrix_chunk *one = &a->chunks[k], *other = &b->chunks[k];
+        const size_t splits = (size_t)(a->num_ranges * one->num_rows + 1);
+        assert_int_equal(one->first_row, other->first_row);
+        assert_int_equal(one->num_rows, other->num_rows);
+        assert_memory_equal(one->split, other->split, splits * sizeof(*one->split));
+        const size_t count = one->split[splits - 1];
+        assert_memory_equal(one->lor, other->lor, count * sizeof(*one->lor));
+        assert_memory_equal(one->value, other->value, count * sizeof(*one->value));
+    }
+}
+
+/* Blocks of rows make the same matrix, whatever they hold. */
+static void check_blocks(const struct plain *plain, const struct lr_matrix *expected)
+{
+    const int64_t rows[] = {1, 37, plain->num_rows};
+    for (int k = 0; k < 3; k++) {
+        struct lr_matrix matrix;
+        build(plain, rows[k], &matrix);
+        assert_same_matrix(expected, &matrix);
+        lr_matrix_finish(&matrix);
+    }
+}
+
 static void check_size(const int64_t size[2], int64_t mean)
 {
     uint64_t state = test_seed();
     struct plain plain;
     struct lr_matrix matrix;
     plain_init(&plain, size, mean, &state);
-    build(&plain, &matrix);
+    build(&plain, 0, &matrix);
+    check_blocks(&plain, &matrix);
     assert_int_equal(matrix.num_elements, plain.begin[plain.num_rows]);
     assert_int_equal(matrix.range_begin[0], 0);
     assert_int_equal(matrix.range_begin[matrix.num_ranges], size[1]);
@@ -196,7 +263,7 @@ static void test_ranges_balance(void **unused)
     struct plain plain;
     struct lr_matrix matrix;
     plain_init(&plain, (const int64_t[2]){400, 50000}, 2500, &state);
-    build(&plain, &matrix);
+    build(&plain, 0, &matrix);
     assert_true(matrix.num_ranges >= 64);
     const int64_t mean = matrix.num_elements / matrix.num_ranges;
     for (int g = 0; g < matrix.num_ranges; g++) {
@@ -233,6 +300,13 @@ static void test_long_row_and_tiny_values(void **state)
     assert_int_equal(lr_matrix_row(&matrix, 0, &copy), LR_OK);
     assert_int_equal(copy.count, count / 2);
     assert_int_equal(copy.lor[count / 2 - 1], count - 1);
+    struct lr_matrix by_block;
+    struct plain plain = {1, count, (int64_t[2]){0, count}, lor, value};
+    assert_int_equal(lr_matrix_init(&by_block, count, &sample, NULL), LR_OK);
+    append_blocks(&plain, &by_block, 1);
+    assert_int_equal(lr_matrix_complete(&by_block), LR_OK);
+    assert_same_matrix(&matrix, &by_block);
+    lr_matrix_finish(&by_block);
     lr_owned_row_finish(&copy);
     lr_matrix_finish(&matrix);
     free(lor);

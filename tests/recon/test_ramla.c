@@ -3,6 +3,7 @@
  *
  * Block RAMLA on a small ring, against the paper's formula in double over the matrix's elements.
  * Argument: the backend. */
+#include "operator/updates.h"
 #include "ring.h"
 
 static lr_recon_params ramla(const struct session *s, int iterations, int subsets)
@@ -257,6 +258,66 @@ static void test_native_gives_the_same(void **state)
     session_finish(&s);
 }
 
+/* --- how far it goes by itself --- */
+
+/* What back-projections are multiplied by: other than 1, they are not the transpose of forward's, as
+ * where a device loses the small ones of numbers that are very far apart. */
+static float wrong_by = 1.0f;
+
+lr_status __real_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image);
+lr_status __wrap_lr_project_back(const struct lr_projection *projection, const lr_vector *values,
+                                 lr_vector *image)
+{
+    lr_status status = __real_lr_project_back(projection, values, image);
+    if (status == LR_OK && wrong_by != 1.0f) {
+        lr_vector by = {0};
+        status = lr_vector_create(&(lr_vector_params){.place = image->place, .count = image->count},
+                                  &by);
+        status = status == LR_OK ? lr_vector_fill(&by, wrong_by) : status;
+        status = status == LR_OK ? lr_vector_multiply(image, &by) : status;
+        lr_vector_destroy(&by);
+    }
+    return status;
+}
+
+/* 1 for one subset; a pass takes no more than a factor of exp(-10) from a voxel. */
+static void test_the_default_is_bounded(void **state)
+{
+    (void)state;
+    assert_true(lr_ramla_relaxation(0) == 1.0 && lr_ramla_relaxation(1) == 1.0);
+    for (int subsets = 2; subsets <= 1 << 20; subsets *= 2) {
+        const double relaxation = lr_ramla_relaxation(subsets);
+        assert_true(relaxation > 0.0 && relaxation < lr_ramla_relaxation(subsets - 1));
+        assert_true(subsets * log1p(-relaxation) > -10.0);
+    }
+}
+
+/* Counts explain a sum, and no more: Sum x grows by at most lambda times the counts of a subset. */
+static void test_what_explodes_ends(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    lr_recon_params params = ramla(&s, 2, MOST_SUBSETS);
+    wrong_by = 40.0f;
+    s.log.error[0] = '\0';
+    const lr_status status = reconstruct(&params, s.image);
+    wrong_by = 1.0f;
+    assert_int_equal(status, LR_FAILED);
+    if (strstr(s.log.error, "the image explodes in iteration 1") == NULL ||
+        strstr(s.log.error, "smaller relaxation") == NULL) {
+        fail_msg("%s", s.log.error);
+    }
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        s.other[v] = 1e7f; /* far more than counts explain, and it falls */
+    }
+    params.initial = s.other;
+    assert_int_equal(reconstruct(&params, s.image), LR_OK);
+    session_finish(&s);
+}
+
 /* --- bad input --- */
 
 static void expect(struct session *s, const lr_recon_params *params, const char *words)
@@ -307,6 +368,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_no_voxel_becomes_negative, given),
         cmocka_unit_test_prestate(test_it_goes_on_where_it_was, given),
         cmocka_unit_test_prestate(test_native_gives_the_same, given),
+        cmocka_unit_test(test_the_default_is_bounded),
+        cmocka_unit_test_prestate(test_what_explodes_ends, given),
         cmocka_unit_test_prestate(test_bad_input, given),
     };
     return cmocka_run_group_tests_name(backend, tests, NULL, NULL);

@@ -29,8 +29,8 @@ struct list {
 /* What rows are to have. */
 struct expected {
     int num_rows;
-    uint32_t *starts;         /* [num_rows + 1] */
-    struct lr_merged *merged; /* [starts[num_rows]] */
+    uint32_t *starts;                 /* [num_rows + 1] */
+    struct lr_packed_element *merged; /* [starts[num_rows]] */
 };
 
 /* --- lists --- */
@@ -90,7 +90,8 @@ static int compare_listed(const void *a, const void *b)
                                         : 0;
 }
 
-static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row, struct lr_merged *merged)
+static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row,
+                       struct lr_packed_element *merged)
 {
     int64_t num = 0;
     double sum = 0;
@@ -99,7 +100,7 @@ static int64_t sum_row(struct lr_listed *row, int64_t count, int per_row, struct
         const bool begins = k == 0 || row[k].lor != row[k - 1].lor;
         sum = (begins ? 0 : sum) + (double)row[k].weight;
         num += begins;
-        merged[num - 1] = (struct lr_merged){row[k].lor, (float)(sum / per_row)};
+        merged[num - 1] = (struct lr_packed_element){row[k].lor, (float)(sum / per_row)};
     }
     return num;
 }
@@ -217,7 +218,7 @@ static void check_host(const struct lr_merge *merge, const struct list *list,
     assert_int_equal(listed, list->count);
     for (int row = 0; row < expected->num_rows; row++) {
         struct lr_elements *elements = &host.rows[row];
-        const struct lr_merged *merged = expected->merged + expected->starts[row];
+        const struct lr_packed_element *merged = expected->merged + expected->starts[row];
         if (part.num_points < merge->per_row) {
             assert_int_equal(elements->count, list->count);
             assert_int_equal(lr_elements_merge(elements, merge->num_lors, merge->log), LR_OK);
@@ -235,7 +236,7 @@ static void check_host(const struct lr_merge *merge, const struct list *list,
 static void check(const struct expected *expected, const struct lr_received *received,
                   double rounding)
 {
-    const struct lr_merged *merged = received->elements;
+    const struct lr_packed_element *merged = received->elements;
     assert_memory_equal(received->tally->starts, expected->starts,
                         ((size_t)expected->num_rows + 1) * sizeof(*expected->starts));
     for (uint32_t k = 0; k < expected->starts[expected->num_rows]; k++) {
@@ -255,7 +256,7 @@ static int check_list(struct gl_context *ctx, struct lr_merge_programs *programs
         at->repeats ? 1.2e-7 : 0; /* the last bit: parts are added in any order */
     struct lr_merge merge = open_merge(ctx, programs, &list);
     struct lr_receiver receiver = {.ctx = ctx};
-    struct lr_merged *first = test_alloc(list.count + 1, sizeof(*first));
+    struct lr_packed_element *first = test_alloc(list.count + 1, sizeof(*first));
     const size_t bytes = expected.starts[expected.num_rows] * sizeof(*first);
     int misfits = 0;
     for (int k = 0; k < 3; k++) {
@@ -372,7 +373,7 @@ static lr_status take(void *user, const lr_row *row)
 }
 
 static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
-                const struct lr_merged *elements)
+                const struct lr_packed_element *elements)
 {
     assert_int_equal(lr_deliverer_reserve(deliverer, part->count), LR_OK);
     for (int64_t k = 0; k < part->count; k++) {
@@ -381,19 +382,27 @@ static void add(struct lr_deliverer *deliverer, const struct lr_row_part *part,
     assert_int_equal(lr_deliverer_add(deliverer, part), LR_OK);
 }
 
-/* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
-static void test_deliver(void **context)
+static lr_status take_block(void *user, const struct lr_row_block *block)
 {
-    static const struct lr_merged a[] = {{3, 0.5f}, {9, 0.25f}}, b[] = {{1, 1.0f}, {9, 0.125f}};
+    const lr_row_sink sink = {take, user};
+    return lr_row_block_unpack(block, &sink, NULL);
+}
+
+/* A whole row, a row in three parts over three batches, one that is empty, one in two parts. */
+static void check_deliver(bool by_blocks)
+{
+    static const struct lr_packed_element a[] = {{3, 0.5f}, {9, 0.25f}},
+                                          b[] = {{1, 1.0f}, {9, 0.125f}};
     struct test_log log;
     struct taken taken = {.next_row = 5};
     test_log_init(&log);
     const lr_row_sink sink = {take, &taken};
+    const struct lr_row_block_sink blocks = {take_block, &taken};
     struct lr_deliverer deliverer = {.num_lors = 10,
                                      .threads = 2,
                                      .log = &log.log,
+                                     .blocks = by_blocks ? &blocks : NULL,
                                      .delivery = {.sink = &sink, .log = &log.log}};
-    (void)context;
     add(&deliverer, &(struct lr_row_part){5, 2, true, true}, a);
     add(&deliverer, &(struct lr_row_part){6, 2, true, false}, a);
     assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
@@ -416,6 +425,20 @@ static void test_deliver(void **context)
     lr_deliverer_finish(&deliverer);
 }
 
+static void test_deliver(void **context)
+{
+    (void)context;
+    check_deliver(false);
+    check_deliver(true);
+}
+
+static lr_status refuse(void *user, const lr_row *row)
+{
+    (void)user;
+    (void)row;
+    return LR_FAILED;
+}
+
 /* Rows whose elements tell their place, and what of them came. */
 struct many {
     int64_t next_row, num_elements;
@@ -432,32 +455,47 @@ static lr_status take_many(void *user, const lr_row *row)
     return LR_OK;
 }
 
-/* More than are converted at once, and by more than one thread. */
-static void test_deliver_many(void **context)
+static lr_status take_many_blocks(void *user, const struct lr_row_block *block)
 {
-    static const int64_t counts[] = {700000, 300000, 200000, 1300000, 5};
+    const lr_row_sink sink = {take_many, user};
+    return lr_row_block_unpack(block, &sink, NULL);
+}
+
+/* More than are converted at once, and by more than one thread; by blocks also more than one has. */
+static void check_deliver_many(bool by_blocks)
+{
+    static const int64_t counts[] = {700000, 300000, 200000, 1300000, 5, 2900000, 1};
     struct test_log log;
     struct many many = {0};
     test_log_init(&log);
-    const lr_row_sink sink = {take_many, &many};
+    const lr_row_sink sink = {by_blocks ? refuse : take_many, &many};
+    const struct lr_row_block_sink blocks = {take_many_blocks, &many};
     struct lr_deliverer deliverer = {.num_lors = 1 << 24,
                                      .threads = 3,
                                      .log = &log.log,
+                                     .blocks = by_blocks ? &blocks : NULL,
                                      .delivery = {.sink = &sink, .log = &log.log}};
-    (void)context;
-    for (int row = 0; row < 5; row++) {
+    for (int row = 0; row < 7; row++) {
         assert_int_equal(lr_deliverer_reserve(&deliverer, counts[row]), LR_OK);
         for (int64_t k = 0; k < counts[row]; k++) {
             const int64_t n = deliverer.num_elements++;
-            deliverer.elements[n] = (struct lr_merged){(uint32_t)n, (float)(n % 1000)};
+            deliverer.elements[n] = (struct lr_packed_element){(uint32_t)n, (float)(n % 1000)};
         }
         assert_int_equal(
             lr_deliverer_add(&deliverer, &(struct lr_row_part){row, counts[row], true, true}),
             LR_OK);
     }
     assert_int_equal(lr_deliverer_deliver(&deliverer), LR_OK);
-    assert_int_equal(many.num_elements, 2500005);
+    assert_int_equal(many.num_elements, 5400006);
+    assert_int_equal(many.next_row, 7);
     lr_deliverer_finish(&deliverer);
+}
+
+static void test_deliver_many(void **context)
+{
+    (void)context;
+    check_deliver_many(false);
+    check_deliver_many(true);
 }
 
 int main(int argc, char **argv)

@@ -167,6 +167,35 @@ static void sources_are_multiplied(void **unused)
     free(numbers);
 }
 
+/* Sparse data, as they are and expanded, from any LOR on and of some LORs. */
+static void data_are_a_source(void **unused)
+{
+    (void)unused;
+    int64_t index[4] = {2, 5, 6, 11};
+    float listed[4] = {7, 1, 4, 9}, all[12] = {0}, values[12];
+    lr_lor_data sparse = {.count = 4, .index = index, .values = listed};
+    lr_lor_data dense = {.count = 12, .values = all};
+    const lr_lor_source sources[2] = {lr_lor_data_source(&sparse), lr_lor_data_source(&dense)};
+    const int64_t some[5] = {0, 5, 7, 8, 11};
+    for (int k = 0; k < 4; k++) {
+        all[index[k]] = listed[k];
+    }
+    for (int which = 0; which < 2; which++) {
+        for (int64_t first = 0; first < 12; first++) {
+            const lr_lor_span span = {NULL, first, 12 - first};
+            assert_int_equal(sources[which].get(sources[which].user, &span, values), LR_OK);
+            assert_memory_equal(values, all + first, (size_t)span.count * sizeof(*values));
+        }
+        const lr_lor_span span = {some, 0, 5};
+        assert_int_equal(sources[which].get(sources[which].user, &span, values), LR_OK);
+        for (int k = 0; k < 5; k++) {
+            assert_true(values[k] == all[some[k]]);
+        }
+    }
+    const lr_lor_span beyond = {NULL, 10, 3};
+    assert_int_equal(sources[1].get(sources[1].user, &beyond, values), LR_USAGE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +203,7 @@ int main(void)
         cmocka_unit_test(sum_of_a_large_scanner),
         cmocka_unit_test(lors_of_another_scanner_are_refused),
         cmocka_unit_test(sources_are_multiplied),
+        cmocka_unit_test(data_are_a_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

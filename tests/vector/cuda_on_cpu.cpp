@@ -18,25 +18,38 @@ template <class Work> void for_each_thread(const lr_cuda_vector_pass &pass, cons
     }
 }
 
-// The groups' sums, halves of a group being added as on the device.
+// Sums of a group, halves of it being added as on the device.
+void write_sums(double (&sums)[LR_VECTOR_NUM_SUMS], std::vector<vector_sums> &parts,
+                bool has_largest)
+{
+    for (int half = LR_VECTOR_GROUP / 2; half > 0; half /= 2) {
+        for (int lane = 0; lane < half; lane++) {
+            join_sums(parts[lane], parts[lane + half], has_largest);
+        }
+    }
+    std::copy(parts[0].values, parts[0].values + LR_VECTOR_NUM_SUMS, sums);
+}
+
 template <class Work>
 void add_groups(const lr_cuda_vector_pass &pass, bool has_largest, const Work &work)
 {
     std::vector<vector_sums> parts;
     for_each_thread(pass, [&](const vector_thread &thread) {
         parts.push_back(work(thread));
-        if ((int)parts.size() < LR_VECTOR_GROUP) {
-            return;
+        if ((int)parts.size() == LR_VECTOR_GROUP) {
+            write_sums(pass.sums[thread.number / LR_VECTOR_GROUP], parts, has_largest);
+            parts.clear();
         }
-        for (int half = LR_VECTOR_GROUP / 2; half > 0; half /= 2) {
-            for (int lane = 0; lane < half; lane++) {
-                join_sums(parts[lane], parts[lane + half], has_largest);
-            }
-        }
-        std::copy(parts[0].values, parts[0].values + LR_VECTOR_NUM_SUMS,
-                  pass.sums[thread.number / LR_VECTOR_GROUP]);
-        parts.clear();
     });
+}
+
+void run_join(const lr_cuda_join_pass *pass)
+{
+    std::vector<vector_sums> parts;
+    for (int64_t k = 0; k < LR_VECTOR_GROUP; k++) {
+        parts.push_back(join_groups(*pass, vector_thread{k, LR_VECTOR_GROUP}));
+    }
+    write_sums(*pass->sums, parts, pass->has_largest);
 }
 
 template <class Real> void run_fill(const lr_cuda_vector_pass *pass)
@@ -58,10 +71,6 @@ template <class Real> void run_sums(const lr_cuda_vector_pass *pass)
 
 void run_divide(const lr_cuda_vector_pass *pass)
 {
-    if (!pass->wants_sums) {
-        for_each_thread(*pass, [&](const vector_thread &thread) { divide_alone(*pass, thread); });
-        return;
-    }
     add_groups(*pass, false,
                [&](const vector_thread &thread) { return divide_numbers(*pass, thread); });
 }
@@ -109,6 +118,11 @@ int lr_cuda_launch_vector_sums(const lr_cuda_vector_pass *pass, void *stream)
 int lr_cuda_launch_vector_divide(const lr_cuda_vector_pass *pass, void *stream)
 {
     return fake_launch(run_divide, pass, stream);
+}
+
+int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream)
+{
+    return fake_launch_join(run_join, pass, stream);
 }
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream)

@@ -214,6 +214,8 @@ struct step {
     lr_cuda_vector_pass pass;
     void (*find)(const lr_cuda_differences_pass *pass);
     lr_cuda_differences_pass differences;
+    void (*join)(const lr_cuda_join_pass *pass);
+    lr_cuda_join_pass joined;
     void (*convolve)(const lr_cuda_convolve_pass *pass);
     lr_cuda_convolve_pass convolution;
     struct fake_event event;
@@ -241,6 +243,8 @@ static void run_step(const struct step *step)
         step->run(&step->pass);
     } else if (step->find != NULL) {
         step->find(&step->differences);
+    } else if (step->join != NULL) {
+        step->join(&step->joined);
     } else if (step->convolve != NULL) {
         step->convolve(&step->convolution);
     } else if (step->event.stream != NULL) {
@@ -295,6 +299,13 @@ int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
 {
     fake_cuda.launches++;
     return tell(stream, &(struct step){.find = find, .differences = *pass});
+}
+
+int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass,
+                     void *stream)
+{
+    fake_cuda.launches++;
+    return tell(stream, &(struct step){.join = join, .joined = *pass});
 }
 
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),

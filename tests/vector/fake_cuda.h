@@ -38,6 +38,8 @@ int fake_fault(void);
 /* Has the stream do this in its turn; the pass is copied. */
 int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass,
                 void *stream);
+int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass,
+                     void *stream);
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
                          const lr_cuda_convolve_pass *pass, void *stream);
 int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),

@@ -3,6 +3,7 @@
  *
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
 #include "test.h"
+#include "vector/later.h"
 
 #include "base/mem.h"
 #include "vector/place.h"
@@ -567,6 +568,43 @@ static void divided_counts(void **state)
     }
 }
 
+/* A fit that is waited for later is the one that is waited for at once, whatever sums lie between; and
+ * a few numbers cross, however many groups have added up. */
+static void a_fit_may_come_later(void **state)
+{
+    (void)state;
+    enum { MANY = 300000 };
+    struct counts counts;
+    struct lr_later_fit later;
+    lr_poisson_fit now;
+    lr_vector_sums sums;
+    open_counts(&counts, MANY);
+    lr_vector copy = make(MANY, LR_FLOAT32);
+    assert_int_equal(lr_vector_copy(&counts.values, &copy), LR_OK);
+    const lr_poisson_ratio first = {&counts.measured, &counts.additive, &counts.values};
+    const lr_poisson_ratio second = {&counts.measured, &counts.additive, &copy};
+    const int64_t before = lr_place_get_info(place).traffic.to_host;
+    for (int between = 0; between < 2; between++) {
+        assert_int_equal(lr_place_hold(place), LR_OK);
+        assert_int_equal(lr_vector_divide_counts_later(between ? &second : &first, &later), LR_OK);
+        assert_true((later.place != NULL) == (wanted != LR_PLACE_HOST));
+        if (between) {
+            assert_int_equal(lr_vector_add_up(&counts.measured, NULL, &sums), LR_OK);
+            assert_true(sums.largest == 10.0);
+        }
+        assert_int_equal(lr_later_fit_finish(&later), LR_OK);
+        lr_place_release(place);
+        assert_true(later.place == NULL);
+    }
+    assert_true(lr_place_get_info(place).traffic.to_host - before <= 3 * 5 * 8);
+    close_counts(&counts);
+    open_counts(&counts, MANY);
+    assert_int_equal(lr_vector_divide_counts(&first, &now), LR_OK);
+    assert_memory_equal(&now, &later.fit, sizeof(now));
+    lr_vector_destroy(&copy);
+    close_counts(&counts);
+}
+
 static void a_ratio_stays_finite(void **state)
 {
     (void)state;
@@ -694,6 +732,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(numbers_that_are_not_finite),
         cmocka_unit_test(the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(divided_counts),
+        cmocka_unit_test(a_fit_may_come_later),
         cmocka_unit_test(a_ratio_stays_finite),
         cmocka_unit_test(longer_than_a_block),
         cmocka_unit_test(wrong_calls),

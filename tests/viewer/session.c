@@ -34,6 +34,14 @@ static struct lr_view_session full_session(uint64_t *state)
         .without_mu = true,
         .has_lor = true,
         .lor = {0, 1, 2, 30, 4, 5},
+        .lor_kernel = 2,
+        .has_tof = true,
+        .tof_mm = -17.3,
+        .has_recon = true,
+        .recon_family = 2,
+        .recon_algorithm = 1,
+        .recon_elements = 1,
+        .recon_subsets = 6,
         .num_ranges = 2,
         .ranges = {{"image", 0.0, 1e-12}, {"difference: %", -5.5, 5.5}},
         .window = {1280, 800},
@@ -78,6 +86,14 @@ static void assert_same(const struct lr_view_session *a, const struct lr_view_se
     assert_int_equal(a->without_mu, b->without_mu);
     assert_int_equal(a->has_lor, b->has_lor);
     assert_memory_equal(a->lor, b->lor, sizeof(a->lor));
+    assert_int_equal(a->lor_kernel, b->lor_kernel);
+    assert_int_equal(a->has_tof, b->has_tof);
+    assert_true(a->tof_mm == b->tof_mm);
+    assert_int_equal(a->has_recon, b->has_recon);
+    assert_int_equal(a->recon_family, b->recon_family);
+    assert_int_equal(a->recon_algorithm, b->recon_algorithm);
+    assert_int_equal(a->recon_elements, b->recon_elements);
+    assert_int_equal(a->recon_subsets, b->recon_subsets);
     assert_int_equal(a->num_ranges, b->num_ranges);
     for (int k = 0; k < a->num_ranges; k++) {
         assert_string_equal(a->ranges[k].name, b->ranges[k].name);

@@ -13,8 +13,8 @@ BLOCK = 8
 # of frames a second: that stays below a third of these. A picture of another module exceeds them.
 MEAN, WORST = 0.010, 0.15
 NAMES = ["view-start", "view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
-         "view-doctor", "view-direct"]
-SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity"]
+         "view-doctor", "view-direct", "view-event", "view-frames"]
+SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity", "view-listmode"]
 
 
 def blocks(path):

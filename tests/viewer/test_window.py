@@ -10,7 +10,7 @@ import threading
 import time
 
 from eye import Eye, value_at
-from steps import HANG_S, SHEET, ViewTest, crystals, main, read_nifti
+from steps import HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, read_nifti
 
 XVFB_STOP_S = 10.0 # before it is killed
 
@@ -247,6 +247,47 @@ class Window(ViewTest):
         viewer.until("live.on_device", lambda text: text == "1")
         viewer.until("live.backend", lambda text: text in ("compute", "cuda"))
         viewer.until("live.to_device", lambda text: text == "0")
+        self.close(viewer)
+
+    def drag(self, viewer, a, b):
+        viewer.move(*a)
+        viewer.xdotool("sleep", 0.2, "mousedown", 1, "sleep", 0.2)
+        viewer.move(0.5 * (a[0] + b[0]), 0.5 * (a[1] + b[1]))
+        viewer.move(*b)
+        viewer.xdotool("sleep", 0.2, "mouseup", 1)
+
+    def press(self, viewer, x, y):
+        viewer.move(x, y)
+        viewer.xdotool("sleep", 0.3, "click", 1, "sleep", 0.3)
+
+    def test_list_mode(self):
+        """An event's kernel and time of flight, frames, and a reconstruction of events, by hand."""
+        self.write("tof.yaml", SMALL_RING + "tof: {resolution_ps: 100}\n")
+        grid = ["--scanner", self.path("tof.yaml"), "--grid", "12,12,6", "--voxel-mm", "2.4"]
+        self.good("simulate", *grid, "--phantom", "derenzo", "--counts", "4000", "--tof-ps", "100", "-o",
+                  self.path("ev.petsird"))
+        self.good("recon", "--operator", "listmode", *grid, "--events", self.path("ev.petsird"), "--kernel",
+                  "line", "--frames", "3x20", "-o", self.path("f.nii"))
+        asked = ["tube.kernel", "tube.tof_mm", "tube.peak_mm", "image.frame", "live.iterations"]
+        viewer = self.open(*asked, before=["open scanner tof.yaml", "wait", "open image f-1.nii", "wait",
+                                           "open data ev.petsird", "wait", "tool lor", "lor 0 1 1 4 2 1"])
+        self.press(viewer, 1010, 128)
+        self.press(viewer, 960, 184)
+        viewer.until("tube.kernel", lambda text: text == "line")
+        self.press(viewer, 896, 153)
+        viewer.until("tube.tof_mm", lambda text: text == "0")
+        self.drag(viewer, (1018, 177), (1058, 177))
+        viewer.until("tube.tof_mm", lambda text: 5 < float(text) < 14)
+        viewer.until("tube.peak_mm", lambda text: abs(float(text) - float(viewer.values["tube.tof_mm"])) < 2.5)
+        self.drag(viewer, (40, 265), (185, 265))
+        viewer.until("image.frame", lambda text: text == "3")
+        self.press(viewer, 1087, 38)  # the tool
+        self.press(viewer, 1010, 62)
+        self.press(viewer, 960, 118)  # its third family
+        self.press(viewer, 905, 248)
+        viewer.until("live.iterations", lambda text: int(text) > 2)
+        with Display(self.screen.env["DISPLAY"]) as display:
+            self.assertTrue(display.shows_something(int(viewer.window)))
         self.close(viewer)
 
     def test_keys(self):

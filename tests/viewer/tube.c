@@ -193,6 +193,68 @@ static void the_kernel_has_the_scanners_width(void **state)
     bench_finish(&bench);
 }
 
+/* A row times an image is the event's value by the cpu reference, whatever the kernel. */
+static void events_have_the_elements_of_list_mode(void **state)
+{
+    (void)state;
+    static const lr_listmode_kernel kernels[] = {LR_LISTMODE_TUBE, LR_LISTMODE_LINE,
+                                                 LR_LISTMODE_EXACT};
+    struct bench bench;
+    static const struct tube_crystal ends[2] = {{0, 3, 3}, {19, 4, 5}};
+    lr_grid grid = {{30, 28, 6}, {9, 9, 9}, {-130, -121, -22}};
+    uint64_t seed = test_seed();
+    double ends_mm[2][3];
+    bench_init(&bench, "siemens-vision-600", &grid);
+    tube_ends(bench.view.scanner, ends, ends_mm);
+    grid.origin_mm[2] = ends_mm[0][2] - 24;
+    bench_finish(&bench);
+    bench_init(&bench, "siemens-vision-600", &grid); /* which the line crosses */
+    lr_image *image = lr_image_create(&grid, NULL);
+    const int64_t count = lr_grid_num_voxels(&grid);
+    for (int64_t v = 0; v < count; v++) {
+        image->values[v] = (float)test_random(&seed);
+    }
+    for (int k = 0; k < 6; k++) {
+        const bool has_tof = k % 2 != 0;
+        const struct tube_request request = {.crystals = {ends[0], ends[1]},
+                                             .kernel = (enum tube_kernel)(TUBE_TUBE + k / 2),
+                                             .has_tof = has_tof,
+                                             .tof_mm = has_tof ? -31.5 : 0,
+                                             .samples = 1};
+        const struct tube_result *result = compute(&bench, &request);
+        int32_t crystals[2];
+        lr_lors_crystals(bench.view.lors, result->lor, crystals);
+        const lr_event event = {
+            .crystals = {crystals[0], crystals[1]}, .tof_mm = (float)request.tof_mm, .weight = 1};
+        const lr_events_info info = {.has_tof = true};
+        lr_operator *op = lr_listmode_create(
+            &(lr_listmode_params){.lors = bench.view.lors,
+                                  .grid = &grid,
+                                  .events = &event,
+                                  .count = 1,
+                                  .info = has_tof ? &info : NULL,
+                                  .kernel = kernels[k / 2],
+                                  .samples = {k / 2 == 2, k / 2 == 2, k / 2 == 2},
+                                  .backend = "cpu"});
+        float value = 0;
+        double sum = 0;
+        const lr_vector from = lr_image_vector(image);
+        lr_vector to = lr_vector_of_floats(&value, 1);
+        assert_int_equal(lr_operator_forward(op, NULL, &from, &to), LR_OK);
+        for (int64_t v = 0; v < count; v++) {
+            sum += (double)result->image->values[v] * image->values[v];
+        }
+        assert_close(sum, value, 1e-5);
+        assert_true(result->num_voxels > 3 && (result->sigma_mm > 0) == has_tof);
+        if (has_tof) { /* bins of 9 mm, along the line from the first crystal */
+            assert_true(fabs(result->peak_mm - request.tof_mm) < 9);
+        }
+        lr_operator_destroy(op);
+    }
+    lr_image_destroy(image);
+    bench_finish(&bench);
+}
+
 static void refuse(const struct study_view *view, const struct tube_crystal *crystals,
                    const char *words)
 {
@@ -258,6 +320,7 @@ int main(void)
         cmocka_unit_test(profiles_keep_sum_and_centre),
         cmocka_unit_test(exchanged_crystals_turn_the_profile_round),
         cmocka_unit_test(the_kernel_has_the_scanners_width),
+        cmocka_unit_test(events_have_the_elements_of_list_mode),
         cmocka_unit_test(pairs_without_a_lor_are_explained),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what the gallery's scripts open, besides presets: an activity with rods and a hot ball, and
-water around it, as NIfTI on the same grid; a scanner file with a diameter for the radius."""
+water around it, as NIfTI on the same grid; three frames of it; a scanner file with a diameter for the radius."""
 import array
 import math
 import struct
@@ -57,6 +57,10 @@ def main(folder):
     for name, field in (("activity.nii", activity), ("water.nii", water)):
         write(Path(folder) / name, [field(x, y, z) for z in places[2] for y in places[1]
                                     for x in places[0]])
+    for number, scale in ((1, 1.0), (2, 0.6), (3, 0.3)): # the hot ball stays, the rest decays
+        write(Path(folder) / f"frame-{number}.nii",
+              [value if (value := activity(x, y, z)) == 4.0 else scale * value for z in places[2]
+               for y in places[1] for x in places[0]])
     (Path(folder) / "diameter.yaml").write_text("""\
 name: a diameter for the radius, and a module that was forgotten
 ring: {radius_mm: 118, modules: 18, rings: 2, ring_pitch_mm: 27.4}
@@ -68,6 +72,13 @@ name: modules in each other's way
 ring: {radius_mm: 52, modules: 18, rings: 2, ring_pitch_mm: 27.4}
 module: {crystals: [13, 13], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}
 coincidence: {field_of_view_mm: 68}
+""")
+    (Path(folder) / "tof.yaml").write_text("""\
+name: a small scanner with time of flight
+ring: {radius_mm: 59, modules: 18, rings: 1}
+module: {crystals: [13, 26], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}
+coincidence: {field_of_view_mm: 68}
+tof: {resolution_ps: 100}
 """)
 
 

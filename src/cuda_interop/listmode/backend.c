@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/exact.h"
 #include "cuda_interop/listmode/order.h"
 #include "cuda_interop/listmode/steps.h"
 #include "cuda_interop/listmode/stream.h"
@@ -50,6 +51,7 @@ struct listmode_cuda {
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
     struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
+    lr_cuda_list_exact exact;        /* of the host */
     lr_cuda_list_pass pass;          /* what all have */
     cudaEvent_t clock[2];
     bool is_timed;
@@ -297,6 +299,9 @@ static lr_status record(struct listmode_cuda *cuda, int end)
 
 static lr_status launch_forward(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
 {
+    if (pass->exact.modules != NULL) {
+        return check(cuda, lr_cuda_launch_exact_forward(pass), "projecting events");
+    }
     LR_TRY(check(cuda, lr_cuda_launch_list_forward(pass), "projecting events"));
     return check(cuda, lr_cuda_launch_list_values(pass), "projecting events");
 }
@@ -340,7 +345,9 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
 
 static lr_status launch_back(const struct listmode_cuda *cuda, const lr_cuda_list_pass *pass)
 {
-    return check(cuda, lr_cuda_launch_list_back(pass), "back-projecting events");
+    const int error = pass->exact.modules != NULL ? lr_cuda_launch_exact_back(pass)
+                                                  : lr_cuda_launch_list_back(pass);
+    return check(cuda, error, "back-projecting events");
 }
 
 static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *part, float *values,
@@ -434,6 +441,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     float *table = tube->table != NULL ? lr_cuda_list_tube_table(tube, params->log) : NULL;
     const bool has_all = hits != NULL && (table != NULL || tube->table == NULL);
     source.pass.tube.table = table;
+    source.pass.exact = cuda->exact;
     source.pass.events =
         (lr_cuda_list_events){.crystals = {events->crystals[0], events->crystals[1]},
                               .tof_mm = events->tof_mm,
@@ -471,6 +479,7 @@ static void destroy(void *self)
         release(cuda);
         (void)leave(cuda, LR_OK);
     }
+    lr_cuda_exact_finish(&cuda->exact);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_cuda_list_order_finish(&cuda->order);
     free(cuda);
@@ -486,7 +495,9 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
                 : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
     plan->processors = processors;
-    plan->shared_room = (shared - RESERVED_SHARED) / 16 * 16;
+    /* Exact elements are found without slabs. */
+    const bool has_slabs = cuda->params.model->kernel != LR_LISTMODE_EXACT;
+    plan->shared_room = has_slabs ? (shared - RESERVED_SHARED) / 16 * 16 : 0;
     cuda->pass.threads = LR_CUDA_LIST_THREADS;
     return LR_OK;
 }
@@ -544,9 +555,10 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->tube = cuda->plan.tube;
     pass->tube.table = cuda->tables.tube;
     pass->events = cuda->tables.events;
-    pass->is_line = model->kernel == LR_LISTMODE_LINE;
+    pass->is_line = model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = model->tube.as_paper;
     pass->stream = cuda->stream;
+    LR_TRY(lr_cuda_exact_copy(&pass->exact, &cuda->exact, model->scanner, &cuda->memory));
     pass->numbers = allocate_floats(cuda, "an image in slices", cuda->plan.num_numbers);
     return pass->numbers != NULL ? LR_OK : LR_FAILED;
 }
@@ -577,6 +589,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
     struct lr_cuda_list_plan_params plan = {
         .model = params->model, .events = params->events, .log = params->log};
     LR_TRY(look_at_device(cuda, &plan));
+    LR_TRY(lr_cuda_exact_init(&cuda->exact, params));
     LR_TRY(lr_cuda_list_plan_init(&cuda->plan, &plan));
     share_memory(cuda, &plan);
     if (goes_by_steps(cuda)) {

@@ -62,6 +62,20 @@ typedef struct lr_cuda_list_hit {
     double kind;
 } lr_cuda_list_hit;
 
+/* Axes of a module's faces: struct lr_listmode_module. */
+typedef struct lr_cuda_list_module {
+    double across[4], along[4], normal[4];
+} lr_cuda_list_module;
+
+/* What exact elements need of the scanner and the grid. */
+typedef struct lr_cuda_list_exact {
+    const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
+    const int32_t *module_of;           /* of crystals */
+    int32_t samples[3];                 /* of a voxel, along the grid's axes */
+    bool is_leaning;                    /* modules share no axial direction */
+    double reach_mm;                    /* of struct lr_listmode_model */
+} lr_cuda_list_exact;
+
 /* As lr_listmode_events has them, from a batch's first event on. */
 typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
@@ -99,7 +113,8 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_frame frames[LR_CUDA_LIST_AXES];
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
-    bool is_line, as_paper;
+    lr_cuda_list_exact exact;
+    bool is_line, as_paper; /* is_line: exact elements, too, are found around thin lines */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
@@ -222,6 +237,10 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 
 /* Adds to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
+
+/* By exact elements, without jobs: values, and adding to numbers. */
+int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
+int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 
 #ifdef __cplusplus
 }

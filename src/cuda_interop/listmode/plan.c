@@ -28,7 +28,7 @@ static const int64_t usual_partial = INT64_C(1) << 26;
 /* Voxels that the shares of any line span at most along an axis. */
 static int widest(const struct lr_listmode_model *model, int axis)
 {
-    if (model->kernel == LR_LISTMODE_LINE) {
+    if (model->kernel != LR_LISTMODE_TUBE) {
         return 2;
     }
     const double reach = sqrt(2.0 * lr_listmode_rim(&model->tube)) / model->grid.voxel_mm[axis];
@@ -59,7 +59,7 @@ static double largest_share(const struct lr_listmode_model *model, const lr_cuda
     enum { PARTS = 10 };
     const double margin = 1.1;
     double most = 0;
-    if (model->kernel == LR_LISTMODE_LINE || model->tube.table != NULL) {
+    if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) {
         return 1.0;
     }
     for (int k = 0; k < PARTS * PARTS; k++) {
@@ -173,7 +173,7 @@ static void init_shape(lr_cuda_list_frame *frame, double unit)
 static void init_tube(struct lr_cuda_list_plan *plan, const struct lr_listmode_model *model)
 {
     const lr_listmode_tube *tube = &model->tube;
-    if (model->kernel == LR_LISTMODE_LINE) {
+    if (model->kernel != LR_LISTMODE_TUBE) {
         return;
     }
     const double rim = lr_listmode_rim(tube), half = 0.5 * tube->width_mm;

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The elements of an event, as kernels find them, one by one on the host. */
+#include "cuda_interop/listmode/exact.cuh"
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/visit.h"
 
@@ -40,6 +41,22 @@ void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const
     share_walk<Sharer>(pass, frame, walk, 0, taker);
 }
 
+template <bool Leaning, bool Tof>
+void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
+                 visiting &taker)
+{
+    exact_event<Leaning, Tof> event(pass, frame, k);
+    event.each_element(frame, [&](int at, float element) { taker.take_one(element, at); });
+}
+
+template <bool Leaning>
+void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &event, visiting &taker)
+{
+    const lr_cuda_list_frame &frame = pass.frames[event.axis];
+    event.has_tof ? visit_exact<Leaning, true>(pass, frame, event.begin, taker)
+                  : visit_exact<Leaning, false>(pass, frame, event.begin, taker);
+}
+
 } // namespace
 
 void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
@@ -52,7 +69,10 @@ void lr_cuda_list_visit(const lr_cuda_list_pass *pass, const int32_t size[3],
     for (int k = 0; k < 3; k++) {
         taker.framing.size[k] = size[k];
     }
-    if (pass->is_line) {
+    if (pass->exact.modules != nullptr) {
+        pass->exact.is_leaning ? visit_exact<true>(*pass, *event, taker)
+                               : visit_exact<false>(*pass, *event, taker);
+    } else if (pass->is_line) {
         visit<line_sharer<visiting>>(*pass, frame, walk, taker);
     } else if (pass->tube.table != nullptr) {
         visit<tube_sharer<table_share, visiting>>(*pass, frame, walk, taker);

@@ -76,9 +76,12 @@ static bool take_crystals(struct reader *reader, const unsigned char *ids, lr_ev
 
 static lr_status refuse(const struct reader *reader, const char *what, double value)
 {
-    return lr_error(reader->log, LR_BAD_INPUT,
-                    "%s: event %lld has %s %g: the header belongs to other data",
-                    reader->header.data_path, (long long)reader->number, what, value);
+    return lr_error(
+        reader->log, LR_BAD_INPUT,
+        "%s: event %lld, at byte %lld, has %s %g: it is damaged, or the header belongs to "
+        "other data",
+        reader->header.data_path, (long long)reader->number,
+        (long long)(reader->number * lr_castor_event_bytes(&reader->header)), what, value);
 }
 
 static lr_status take_list_event(struct reader *reader, const unsigned char *bytes)
@@ -128,6 +131,17 @@ static lr_status take_histogram_event(struct reader *reader, const unsigned char
 
 /* --- the data --- */
 
+static lr_status refuse_short(const struct reader *reader, int64_t bytes)
+{
+    const struct lr_castor_header *header = &reader->header;
+    const int64_t each = lr_castor_event_bytes(header);
+    return lr_error(reader->log, LR_BAD_INPUT,
+                    "%s: is truncated: it ends at byte %lld, within event %lld of the %lld of %lld "
+                    "bytes that its header %s tells of: copy it again",
+                    header->data_path, (long long)bytes, (long long)(bytes / each),
+                    (long long)header->num_events, (long long)each, reader->source->path);
+}
+
 /* Asked of the path, for opening a pipe would wait for its other end. */
 static lr_status check_size(const struct reader *reader)
 {
@@ -142,13 +156,17 @@ static lr_status check_size(const struct reader *reader)
         return lr_error(reader->log, LR_BAD_INPUT, "%s: is no regular file: give a CASToR .Cdf",
                         header->data_path);
     }
-    if ((int64_t)facts.st_size / each != header->num_events || facts.st_size % each != 0) {
+    const int64_t bytes = facts.st_size, there = bytes / each;
+    if (there < header->num_events) {
+        return reader->source->until_damage && there > 0 ? LR_OK : refuse_short(reader, bytes);
+    }
+    if (there != header->num_events || bytes % each != 0) {
         return lr_error(
             reader->log, LR_BAD_INPUT,
             "%s: has %lld bytes, and %lld events of %lld bytes, as its header %s tells, "
-            "are not as long: one of them is truncated or belongs to other data",
-            header->data_path, (long long)facts.st_size, (long long)header->num_events,
-            (long long)each, reader->source->path);
+            "are not as long: they belong to other data",
+            header->data_path, (long long)bytes, (long long)header->num_events, (long long)each,
+            reader->source->path);
     }
     return LR_OK;
 }
@@ -169,12 +187,13 @@ static lr_status read_events(struct reader *reader, FILE *file)
         }
     }
     free(bytes);
-    if (status == LR_OK && (ferror(file) || reader->number != reader->header.num_events)) {
+    if (status == LR_OK && ferror(file)) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: cannot be read: %s",
-                        reader->header.data_path,
-                        ferror(file) ? strerror(errno) : "it became shorter meanwhile");
+                        reader->header.data_path, strerror(errno));
     }
-    return status;
+    return status == LR_OK && reader->number < reader->header.num_events
+               ? refuse_short(reader, (int64_t)ftell(file))
+               : status;
 }
 
 static lr_status read_data(struct reader *reader)
@@ -303,7 +322,8 @@ lr_status lr_castor_events(const lr_events_source *source, struct lr_event_strea
     struct reader reader = {
         .source = source, .log = source->log, .stream = stream, .counts = &stream->info->counts};
     const lr_status status = read_all(&reader);
-    if (!(stream->info->duration_s > 0)) {
+    const bool is_short = reader.number < reader.header.num_events;
+    if (!(stream->info->duration_s > 0) || (stream->sink != NULL && is_short)) {
         stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     }
     free(reader.order);

@@ -11,14 +11,18 @@ lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;
     stream->waiting = 0;
-    return count > 0 && stream->sink != NULL
-               ? stream->sink->take(stream->sink->user, stream->events, count)
-               : LR_OK;
+    if (count == 0 || stream->sink == NULL) {
+        return LR_OK;
+    }
+    const lr_status status = stream->sink->take(stream->sink->user, stream->events, count);
+    stream->is_refused = status != LR_OK;
+    return status;
 }
 
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event)
 {
     stream->info->weight += event->weight;
+    stream->num_added++;
     stream->events[stream->waiting++] = *event;
     return stream->waiting == LR_EVENTS_AT_ONCE ? lr_event_stream_flush(stream) : LR_OK;
 }

@@ -15,6 +15,8 @@ enum { LR_EVENTS_AT_ONCE = 1024 };
 struct lr_event_stream {
     const lr_event_sink *sink; /* NULL = only what stands before the events is asked for */
     lr_events_info *info;      /* never NULL; its counts are the reader's to keep */
+    int64_t num_added;         /* events so far */
+    bool is_refused;           /* whether the sink has ended the reading */
     int waiting;
     lr_event events[LR_EVENTS_AT_ONCE];
 };

@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/castor_header.h"
-#include "io/events/event_stream.h"
+#include "io/events/event_damage.h"
 #include "io/events/petsird.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
@@ -135,6 +135,15 @@ static lr_status read_format(const lr_events_source *source, struct lr_event_str
     }
 }
 
+static lr_status read_until_damage(const lr_events_source *source, struct lr_event_stream *stream)
+{
+    struct lr_event_damage damage;
+    lr_events_source patient = *source;
+    lr_event_damage_init(&damage, source->log);
+    patient.log = &damage.log;
+    return lr_event_damage_settle(&damage, stream, read_format(&patient, stream));
+}
+
 lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *sink,
                          lr_events_info *info)
 {
@@ -152,7 +161,8 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     stream->sink = sink;
     stream->info = kept;
     kept->format = exact.format;
-    const lr_status status = read_format(&exact, stream);
+    const lr_status status =
+        exact.until_damage ? read_until_damage(&exact, stream) : read_format(&exact, stream);
     free(stream);
     lr_events_info_finish(&own);
     return status;

@@ -6,12 +6,12 @@
  * crystal a, ring and place of crystal b, and the time of flight in steps of 13.02 ps, positive where a
  * was hit first. What the numbers mean is known from public readers of that file, parallelproj's first
  * (docs/formats/events.md). */
+#include "io/events/ge.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/path.h"
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
-#include "io/lor_data/sinogram.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,16 +20,11 @@
 
 enum { COLUMNS = 5, ROWS_PER_READ = 1 << 16 };
 
-/* Lists are written with 13 steps joined, 29 of these bins around the line's middle. */
-enum { JOINED = 13, BINS = 29 };
-static const double step_mm = 13.02 * 0.149896229;
-
 struct reader {
     const lr_events_source *source;
     struct lr_event_stream *stream;
     struct lr_hdf5_input in;
-    struct lr_sinogram_rings rings; /* without virtual places */
-    int per_module;                 /* places */
+    struct lr_ge_crystals crystals;
     lr_event_counts counts;
     int64_t num_events, next;
     int32_t first_unknown[COLUMNS];
@@ -44,27 +39,32 @@ bool lr_ge_recognises(const struct lr_file_head *head)
 
 /* --- what stands before the events --- */
 
-static lr_status number_crystals(struct reader *reader)
+lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner *scanner,
+                              const char *name, const lr_log *log)
 {
     const struct lr_sinogram_gaps none = {0, 0};
-    LR_TRY(lr_sinogram_rings_create(&reader->rings, reader->source->scanner, &none,
-                                    reader->source->path, reader->source->log));
-    reader->per_module = reader->rings.around / reader->rings.modules;
+    LR_TRY(lr_sinogram_rings_create(&crystals->rings, scanner, &none, name, log));
+    crystals->per_module = crystals->rings.around / crystals->rings.modules;
     return LR_OK;
+}
+
+void lr_ge_crystals_finish(struct lr_ge_crystals *crystals)
+{
+    lr_sinogram_rings_finish(&crystals->rings);
 }
 
 static lr_status fill_info(struct reader *reader)
 {
     lr_events_info *info = reader->stream->info;
     info->has_tof = true;
-    info->num_tof_bins = BINS;
-    info->tof_edges_mm = lr_alloc(BINS + 1, sizeof(*info->tof_edges_mm), "bins of time of flight",
-                                  reader->source->log);
+    info->num_tof_bins = LR_GE_BINS;
+    info->tof_edges_mm = lr_alloc(LR_GE_BINS + 1, sizeof(*info->tof_edges_mm),
+                                  "bins of time of flight", reader->source->log);
     if (info->tof_edges_mm == NULL) {
         return LR_FAILED;
     }
-    for (int k = 0; k <= BINS; k++) {
-        info->tof_edges_mm[k] = (float)((k - 0.5 * BINS) * JOINED * step_mm);
+    for (int k = 0; k <= LR_GE_BINS; k++) {
+        info->tof_edges_mm[k] = (float)((k - 0.5 * LR_GE_BINS) * LR_GE_JOINED * lr_ge_step_mm);
     }
     return LR_OK;
 }
@@ -86,36 +86,24 @@ static lr_status check_shape(struct reader *reader)
 
 /* --- events --- */
 
-/* GE's places begin with the module at the top and run clockwise, as seen against z; ours run the other
- * way round from the same module. */
-static int32_t crystal_of(const struct reader *reader, int32_t ring, int32_t place)
-{
-    const struct lr_sinogram_rings *rings = &reader->rings;
-    if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) {
-        return -1;
-    }
-    const int ours = (reader->per_module - 1 - place + rings->around) % rings->around;
-    return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
-}
-
 static lr_status check_time(const struct reader *reader, int32_t steps)
 {
-    if (steps % JOINED == 0 && abs(steps) <= JOINED * (BINS / 2)) {
+    if (steps % LR_GE_JOINED == 0 && abs(steps) <= LR_GE_JOINED * (LR_GE_BINS / 2)) {
         return LR_OK;
     }
     return lr_error(
         reader->source->log, LR_BAD_INPUT,
         "%s: event %lld has the time of flight %d, and not one of the %d multiples of %d "
         "around 0 that such lists have: it is damaged, or of another scanner",
-        reader->source->path, (long long)reader->next, (int)steps, BINS, JOINED);
+        reader->source->path, (long long)reader->next, (int)steps, LR_GE_BINS, LR_GE_JOINED);
 }
 
 static lr_status take_event(struct reader *reader, const int32_t *numbers)
 {
     const lr_event event = {
-        .crystals = {crystal_of(reader, numbers[0], numbers[1]),
-                     crystal_of(reader, numbers[2], numbers[3])},
-        .tof_mm = (float)(-numbers[4] * step_mm),
+        .crystals = {lr_ge_crystal(&reader->crystals, numbers[0], numbers[1]),
+                     lr_ge_crystal(&reader->crystals, numbers[2], numbers[3])},
+        .tof_mm = (float)(-numbers[4] * lr_ge_step_mm),
         .weight = 1,
     };
     LR_TRY(check_time(reader, numbers[4]));
@@ -171,7 +159,8 @@ static lr_status read_events(struct reader *reader)
 static lr_status read_open(struct reader *reader)
 {
     LR_TRY(check_shape(reader));
-    LR_TRY(number_crystals(reader));
+    LR_TRY(lr_ge_crystals_init(&reader->crystals, reader->source->scanner, reader->source->path,
+                               reader->source->log));
     LR_TRY(fill_info(reader));
     return reader->stream->sink != NULL ? read_events(reader) : LR_OK;
 }
@@ -183,7 +172,7 @@ lr_status lr_ge_events(const lr_events_source *source, struct lr_event_stream *s
     LR_TRY(lr_hdf5_input_open(&reader.in, source->path, source->log));
     const lr_status status = read_open(&reader);
     stream->info->counts = reader.counts;
-    lr_sinogram_rings_finish(&reader.rings);
+    lr_ge_crystals_finish(&reader.crystals);
     lr_hdf5_input_close(&reader.in);
     return status;
 }

@@ -283,7 +283,7 @@ struct mask_count {
 struct file_module {
     int type;
     int64_t module;
-    int position;
+    int position, block;
 };
 
 static int places_apart(int a, int b, int around)
@@ -300,6 +300,9 @@ static struct mask_count count_mask(const struct lr_petsird *petsird,
         for (int j = 0; j < i; j++) {
             const int types[2] = {modules[i].type, modules[j].type};
             const int64_t pair[2] = {modules[i].module, modules[j].module};
+            if (modules[i].block > 0 && modules[i].block == modules[j].block) {
+                continue; /* layers */
+            }
             const int apart =
                 around > 0 ? places_apart(modules[i].position, modules[j].position, around) : 0;
             if (lr_petsird_allows(petsird, types, pair)) {
@@ -323,7 +326,8 @@ static int list_modules(const struct lr_petsird *petsird, const lr_scanner *scan
         for (int64_t m = 0; m < type->num_modules && type->num_elements > 0; m++) {
             const int64_t first = type->first_crystal + m * type->num_elements;
             const int own = lr_scanner_module_of(scanner, crystal_of[first]);
-            modules[count++] = (struct file_module){t, m, scanner->modules[own].position};
+            modules[count++] = (struct file_module){t, m, scanner->modules[own].position,
+                                                    scanner->modules[own].block};
         }
     }
     return count;
@@ -404,6 +408,7 @@ static lr_scanner *build(const struct lr_petsird *petsird, const lr_crystal *cry
         .detection_depth_mm = middle_mm(crystals, petsird->num_crystals),
         .tof_resolution_ps = resolution_ps,
         .source = "a PETSIRD file",
+        .finds_layers = true,
         .log = petsird->log,
     };
     if (differ_ps[1] > 0) {

@@ -198,6 +198,11 @@ static lr_status check_signature(struct reader *reader, FILE *file)
     return LR_OK;
 }
 
+static int64_t byte_of(int64_t record)
+{
+    return SIGNATURE_BYTES + RECORD_BYTES * record;
+}
+
 static lr_status read_records(struct reader *reader, FILE *file)
 {
     unsigned char bytes[RECORD_BYTES * RECORDS_PER_READ];
@@ -214,8 +219,10 @@ static lr_status read_records(struct reader *reader, FILE *file)
     }
     if (length % RECORD_BYTES != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is truncated: record %lld has %zu of %d bytes: copy it again",
-                        reader->path, (long long)reader->num_records, length % RECORD_BYTES,
+                        "%s: is truncated: record %lld, at byte %lld, has %zu of %d bytes: copy it "
+                        "again",
+                        reader->path, (long long)reader->num_records,
+                        (long long)byte_of(reader->num_records), length % RECORD_BYTES,
                         RECORD_BYTES);
     }
     if (reader->num_records == 0) {
@@ -239,10 +246,11 @@ static lr_status report_unknown(const struct reader *reader)
     const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %lld of %lld %s name crystals that the crystal map lacks, first record "
-                 "%lld with ring %u, detector %u, layer %u: %s",
+                 "%lld, at byte %lld, with ring %u, detector %u, layer %u: %s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events,
                  counts->delayeds > 0 ? "events" : "prompts",
-                 (long long)reader->first_unknown_record, (unsigned)(key >> 20),
+                 (long long)reader->first_unknown_record,
+                 (long long)byte_of(reader->first_unknown_record), (unsigned)(key >> 20),
                  (unsigned)(key >> 4 & 0xffff), (unsigned)(key & 15),
                  all ? "the map belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;

@@ -260,12 +260,20 @@ static lr_status take_piece(struct reader *reader, const unsigned char *bytes, s
     return LR_OK;
 }
 
+static int64_t byte_of(const struct reader *reader, int64_t word)
+{
+    const int64_t offset = reader->header.offset_bytes;
+    return (offset > 0 ? offset : 0) + WORD_BYTES * word;
+}
+
 static lr_status check_end(const struct reader *reader, size_t rest)
 {
     if (rest != 0) {
         return lr_error(reader->log, LR_BAD_INPUT,
-                        "%s: is truncated: word %lld has %zu of %d bytes: copy it again",
-                        reader->path, (long long)reader->num_words, rest, WORD_BYTES);
+                        "%s: is truncated: word %lld, at byte %lld, has %zu of %d bytes: copy it "
+                        "again",
+                        reader->path, (long long)reader->num_words,
+                        (long long)byte_of(reader, reader->num_words), rest, WORD_BYTES);
     }
     if (reader->num_words == 0) {
         return lr_error(reader->log, LR_BAD_INPUT, "%s: holds no words: copy it again",
@@ -311,10 +319,11 @@ static lr_status report_unknown(const struct reader *reader)
     }
     const bool all = counts->unknown_crystals == events;
     lr_log_write(reader->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
-                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld (0x%08x): "
-                 "%s",
+                 "%s: %lld of %lld events name crystals that %s lacks, first word %lld, at byte "
+                 "%lld (0x%08x): %s",
                  reader->path, (long long)counts->unknown_crystals, (long long)events,
                  reader->scanner->name, (long long)reader->first_unknown_word,
+                 (long long)byte_of(reader, reader->first_unknown_word),
                  (unsigned)reader->first_unknown,
                  all ? "the file belongs to another scanner" : "they are left out");
     return all ? LR_BAD_INPUT : LR_OK;

@@ -7,6 +7,7 @@
 
 #include "base/background.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -21,11 +22,16 @@ enum { LR_MOST_WRITTEN_PIECES = 2 };
 
 /* Zero is an empty one, which must not move while it is at it. */
 struct lr_write_behind {
+    bool by_maps; /* set by its owner, as below */
     int file;
     struct lr_written_piece pieces[LR_MOST_WRITTEN_PIECES];
     int error; /* errno, 0 = none */
     struct lr_background background;
 };
+
+/* Whether several threads write to the file faster through maps of it: where it is in memory, writes to one
+ * file wait for each other, and there are processors enough, since a map costs one half as much again. */
+bool lr_is_for_maps(int file);
 
 /* Writes a piece now. errors: an errno, else 0. */
 int lr_write_piece(int file, const struct lr_written_piece *piece);

@@ -56,6 +56,7 @@ enum lr_yaml_kind {                 /* what `value` of a field points to */
                     LR_YAML_COUNT_PAIR,    /* int[2], each >= 1 */
                     LR_YAML_POSITIVE_PAIR, /* double[2], each > 0 */
                     LR_YAML_WIDTH_PAIR,    /* double[2], each >= 0 */
+                    LR_YAML_NUMBER_PAIR,   /* double[2], finite */
                     LR_YAML_VECTOR         /* double[3], finite */
 };
 

@@ -247,7 +247,7 @@ static lr_status read_text(const struct target *target, struct fy_node *node, ch
 static bool takes_list(enum lr_yaml_kind kind)
 {
     return kind == LR_YAML_COUNT_PAIR || kind == LR_YAML_POSITIVE_PAIR ||
-           kind == LR_YAML_WIDTH_PAIR || kind == LR_YAML_VECTOR;
+           kind == LR_YAML_WIDTH_PAIR || kind == LR_YAML_NUMBER_PAIR || kind == LR_YAML_VECTOR;
 }
 
 static lr_status read_item(const struct target *target, enum lr_yaml_kind kind,

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/scanner/layers.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -126,6 +127,9 @@ static lr_status measure(struct order *order)
     const lr_scanner *scanner = order->scanner;
     if (scanner->num_positions < 3) {
         return not_rings(order, "it has no modules around a ring");
+    }
+    if (lr_scanner_num_layers(scanner) > 1) {
+        return not_rings(order, "its blocks have layers of crystals");
     }
     LR_TRY(check_directions(order));
     order->parts = lr_alloc(scanner->num_modules, sizeof(*order->parts), "modules", order->log);

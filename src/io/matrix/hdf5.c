@@ -131,7 +131,9 @@ static bool put_head(struct csr *csr)
                                    : "LORs in the order of /lor") &&
            put_text(group, "description", params->description) &&
            put_text(group, "factors", params->factors != NULL ? params->factors : "none") &&
-           put_rows(group, params) && put_model(group, params->info) && put_totals(group, content);
+           put_rows(group, params) && put_model(group, params->info) &&
+           (content->share == NULL || put_text(group, "part", content->share)) &&
+           put_totals(group, content);
 }
 
 /* --- arrays --- */

@@ -19,7 +19,7 @@ struct csr {
     int64_t *voxels, *lors;
     int32_t *pairs;
     double (*points_mm)[3];
-    char backend[64], description[1024], factors[1024];
+    char backend[64], description[1024], factors[1 << 14], share[1 << 15];
 };
 
 static lr_status refuse(const struct csr *csr, const char *what)
@@ -157,6 +157,10 @@ static void read_model(struct csr *csr, lr_matrix_file_info *info)
     }
     info->threshold = get_number(csr, "threshold");
     info->dropped_sum = get_number(csr, "dropped_sum");
+    info->sum = get_number(csr, "sum");
+    (void)lr_hdf5_get_int64(&csr->in, "/matrix", "dropped_elements", 1, &info->dropped_elements);
+    (void)lr_hdf5_get_string(&csr->in, "/matrix", "part", csr->share, sizeof(csr->share));
+    info->share = csr->share;
     info->backend = csr->backend;
     info->description = csr->description;
     info->factors = csr->factors;

@@ -27,6 +27,9 @@ static void add_module(struct lr_sha256 *sha, const lr_module *module)
     lr_sha256_add(sha, module->face_mm, sizeof(module->face_mm));
     lr_sha256_add(sha, &module->depth_mm, sizeof(module->depth_mm));
     lr_sha256_add(sha, places, sizeof(places));
+    if (module->layer > 0) { /* scanners without layers keep their keys */
+        lr_sha256_add(sha, &module->layer, sizeof(module->layer));
+    }
 }
 
 static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])
@@ -124,6 +127,10 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
                         : params->grid != NULL ? "voxels"
                                                : "points",
                         LR_MATRIX_KEY_CONTENTS, rows, params->threshold);
+    if (params->share != NULL) {
+        (void)lr_text_print(text, "; part %lld of %lld", (long long)params->share->number,
+                            (long long)params->share->parts);
+    }
 }
 
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
@@ -137,4 +144,81 @@ char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows)
         return NULL;
     }
     return text.chars;
+}
+
+/* --- of parts --- */
+
+int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params)
+{
+    if (params->by_lor) {
+        return lr_selection_count(params->lors, params->part);
+    }
+    if (params->grid == NULL) {
+        return params->num_points;
+    }
+    return params->voxels != NULL ? params->num_voxels : params->end - params->begin;
+}
+
+static const char share_format[] = "part %lld of %lld, from row %lld of %lld; ";
+
+char *lr_matrix_share_text(const lr_matrix_writer_params *params)
+{
+    const lr_matrix_part *share = params->share;
+    lr_matrix_writer_params whole = *share->whole;
+    whole.begin = whole.grid != NULL ? whole.begin : 0;
+    const int64_t rows = lr_matrix_num_rows(&whole);
+    struct lr_text text = {.what = "a file's head", .log = params->log};
+    char *key = lr_matrix_key(&whole, rows);
+    if (key != NULL) {
+        (void)lr_text_print(&text, share_format, (long long)share->number, (long long)share->parts,
+                            (long long)share->rows_before, (long long)rows);
+        (void)lr_text_add(&text, key, strlen(key));
+    }
+    free(key);
+    if (text.failed) {
+        free(text.chars);
+        return NULL;
+    }
+    return text.chars;
+}
+
+bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
+{
+    long long numbers[4];
+    const char *key = strchr(text, ';');
+    if (key == NULL || sscanf(text, "part %lld of %lld, from row %lld of %lld;", &numbers[0],
+                              &numbers[1], &numbers[2], &numbers[3]) != 4) {
+        return false;
+    }
+    *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3],
+                                      key + 1 + strspn(key + 1, " ")};
+    return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
+}
+
+/* Length of the part of a key that begins here, and of what stands before its digest. */
+static int part_length(const char *part, bool without_digest)
+{
+    const int length = (int)strcspn(part, ";");
+    const char *digest = strstr(part, LR_MATRIX_KEY_CONTENTS);
+    const int named =
+        without_digest && digest != NULL && digest - part < length ? (int)(digest - part) : length;
+    return named < 300 ? named : 300;
+}
+
+void lr_matrix_key_compare(const char *const keys[2], struct lr_matrix_key_difference *difference)
+{
+    size_t k = 0;
+    while (keys[0][k] != '\0' && keys[0][k] == keys[1][k]) {
+        k++;
+    }
+    while (k > 0 && keys[0][k - 1] != ';') {
+        k--;
+    }
+    for (int side = 0; side < 2; side++) {
+        difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
+        difference->length[side] = part_length(difference->part[side], true);
+    }
+    difference->contents =
+        difference->length[0] == difference->length[1] &&
+        strncmp(difference->part[0], difference->part[1], (size_t)difference->length[0]) == 0;
 }

@@ -12,7 +12,10 @@
 #include <string.h>
 #include <zlib.h>
 
-enum { BLOCK = lr_store_block_elements, NUM_MEMBERS = 5, MAX_NAME = 16 };
+/* What a plain zip archive holds, less its heads. */
+#define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
+
+enum { BLOCK = lr_store_block_elements, NUM_MEMBERS = 5, MOST_MEMBERS = 6, MAX_NAME = 16 };
 enum { LOCAL_BYTES = 30, CENTRAL_BYTES = 46, END_BYTES = 22 };
 
 struct npz;
@@ -80,6 +83,11 @@ static lr_status emit_numbers(struct npz *npz, void *numbers, int64_t count, int
 static lr_status put_format(struct npz *npz)
 {
     return emit(npz, "csr", 3);
+}
+
+static lr_status put_share(struct npz *npz)
+{
+    return emit(npz, npz->content->share, strlen(npz->content->share));
 }
 
 static lr_status put_shape(struct npz *npz)
@@ -185,11 +193,11 @@ static lr_status write_member(struct npz *npz, struct member *member)
     return LR_OK;
 }
 
-static lr_status write_directory(struct npz *npz, const struct member *members)
+static lr_status write_directory(struct npz *npz, const struct member *members, int num)
 {
     unsigned char end[END_BYTES] = {'P', 'K', 5, 6};
     size_t bytes = 0;
-    for (int k = 0; k < NUM_MEMBERS; k++) {
+    for (int k = 0; k < num; k++) {
         unsigned char central[CENTRAL_BYTES] = {'P', 'K', 1, 2};
         put16(central + 4, 20);
         format_common(&members[k], central + 6);
@@ -198,8 +206,8 @@ static lr_status write_directory(struct npz *npz, const struct member *members)
         LR_TRY(emit(npz, members[k].name, strlen(members[k].name)));
         bytes += sizeof(central) + strlen(members[k].name);
     }
-    put16(end + 8, NUM_MEMBERS);
-    put16(end + 10, NUM_MEMBERS);
+    put16(end + 8, (unsigned)num);
+    put16(end + 10, (unsigned)num);
     put32(end + 12, (uint32_t)bytes);
     put32(end + 16, (uint32_t)npz->place);
     return emit(npz, end, sizeof(end));
@@ -211,7 +219,9 @@ static lr_status write_archive(struct npz *npz)
     const int64_t elements = content->store->totals.elements, starts = content->num_rows + 1;
     const char *type = npz->wide ? "<i8" : "<i4";
     const size_t width = npz->wide ? 8 : 4;
-    struct member members[NUM_MEMBERS] = {
+    const size_t share_bytes = content->share != NULL ? strlen(content->share) : 0;
+    const int num = content->share != NULL ? MOST_MEMBERS : NUM_MEMBERS;
+    struct member members[MOST_MEMBERS] = {
         {.name = "indices.npy",
          .type = type,
          .shape = elements,
@@ -229,11 +239,28 @@ static lr_status write_archive(struct npz *npz)
          .shape = elements,
          .put = put_data,
          .bytes = (size_t)elements * 4},
+        {.name = "part.npy",
+         .type = "|u1",
+         .shape = (int64_t)share_bytes,
+         .put = put_share,
+         .bytes = share_bytes},
     };
-    for (int k = 0; k < NUM_MEMBERS; k++) {
+    for (int k = 0; k < num; k++) {
         LR_TRY(write_member(npz, &members[k]));
     }
-    return write_directory(npz, members);
+    return write_directory(npz, members, num);
+}
+
+lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements)
+{
+    const int64_t width = content->num_columns > content->index_limit ? 8 : 4;
+    if (elements * (width + 4) + (content->num_rows + 1) * width <= MOST_NPZ_BYTES) {
+        return LR_OK;
+    }
+    return lr_error(content->params->log, LR_USAGE,
+                    "%s: %lld rows and %lld elements are more than the 4 GiB that a plain zip "
+                    "archive holds: write HDF5 (.h5) instead",
+                    content->params->path, (long long)content->num_rows, (long long)elements);
 }
 
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content)

@@ -19,9 +19,9 @@
 enum { CENTRAL_BYTES = 46, LOCAL_BYTES = 30, END_BYTES = 22, MOST_COMMENT = 65535 };
 enum { MOST_DIRECTORY = 1 << 16, MOST_HEAD = 4096, PIECE = 4096 };
 
-enum { NUM_MEMBERS = 5 };
-static const char *const names[NUM_MEMBERS] = {"indptr.npy", "indices.npy", "data.npy", "shape.npy",
-                                               "format.npy"};
+enum { NUM_NEEDED = 5, SHARE = NUM_NEEDED, NUM_MEMBERS, MOST_SHARE = 1 << 15 };
+static const char *const names[NUM_MEMBERS] = {"indptr.npy", "indices.npy", "data.npy",
+                                               "shape.npy",  "format.npy",  "part.npy"};
 
 /* A member's array: where its numbers begin, and what they are. */
 struct array {
@@ -37,6 +37,7 @@ struct npz {
     int file;
     int64_t file_bytes;
     struct array arrays[NUM_MEMBERS];
+    char share[MOST_SHARE + 1];
 };
 
 static lr_status refuse(const struct npz *npz, const char *what)
@@ -158,10 +159,12 @@ static lr_status parse_head(const struct npz *npz, const char *head, const char 
     array->count = parse_shape(shape);
     const bool is_text = strcmp(name, "format.npy") == 0;
     const bool is_real = strcmp(name, "data.npy") == 0;
-    const bool good = is_text   ? array->kind == 'S' && array->size == 3
+    const bool is_share = strcmp(name, names[SHARE]) == 0;
+    const bool good = is_share  ? array->kind == 'u' && array->size == 1
+                      : is_text ? array->kind == 'S' && array->size == 3
                       : is_real ? array->kind == 'f' && (array->size == 4 || array->size == 8)
                                 : array->kind == 'i' && (array->size == 4 || array->size == 8);
-    if (!good || type[3] != '\'' || (type[0] != '<' && !is_text) || array->count < 0) {
+    if (!good || type[3] != '\'' || (type[0] != '<' && !is_text && !is_share) || array->count < 0) {
         return lr_error(npz->log, LR_BAD_INPUT,
                         "%s: %s must be one row of little-endian %s: it is of type %.4s", npz->path,
                         name, is_real ? "float32 or float64" : "int32 or int64", type);
@@ -289,7 +292,7 @@ static lr_status read_info(struct npz *npz, lr_matrix_file_info *info)
 {
     char format[3];
     int64_t shape[2];
-    for (int k = 0; k < NUM_MEMBERS; k++) {
+    for (int k = 0; k < NUM_NEEDED; k++) {
         if (npz->arrays[k].begin == 0) {
             return lr_error(npz->log, LR_BAD_INPUT, "%s is no sparse matrix of scipy: it lacks %s",
                             npz->path, names[k]);
@@ -305,12 +308,19 @@ static lr_status read_info(struct npz *npz, lr_matrix_file_info *info)
                                   .num_elements = npz->arrays[LR_ARRAY_VALUES].count,
                                   .backend = "",
                                   .description = "",
-                                  .factors = "none"};
+                                  .factors = "none",
+                                  .share = npz->share};
     if (shape[0] < 0 || shape[1] < 0 || npz->arrays[LR_ARRAY_STARTS].count - 1 != shape[0] ||
         npz->arrays[LR_ARRAY_COLUMNS].count != info->num_elements) {
         return refuse(npz, "the sizes of its arrays do not go together");
     }
-    return LR_OK;
+    const struct array *share = &npz->arrays[SHARE];
+    if (share->count > MOST_SHARE) {
+        return refuse(npz,
+                      "what it says of the part that it is is longer than this program writes");
+    }
+    return share->begin > 0 ? read_bytes(npz, share->begin, npz->share, (size_t)share->count)
+                            : LR_OK;
 }
 
 lr_status lr_matrix_npz_open(struct lr_matrix_source *source)

@@ -5,9 +5,12 @@
 #include "io/matrix/store.h"
 
 #include "base/clock.h"
+#include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "io/files/output_place.h"
+#include "io/matrix/writer.h"
 
 #include <errno.h>
 #include <math.h>
@@ -22,7 +25,9 @@ enum {
     HEAD = lr_store_head_bytes,
     MAGIC_BYTES = 16,
     SUMS = 8,
-    MOST_COUNTS = 1 << 20 /* rows between two checkpoints, at most */
+    MOST_COUNTS = 1 << 20, /* rows between two checkpoints, at most */
+    PIECES = 4,            /* that a thread takes at a time */
+    FEWEST_SLOTS = 2       /* one is filled while the other is written */
 };
 
 /* Of TARGET.part-rows, whose first six bytes are those of every version, and of TARGET.part, at the
@@ -67,11 +72,15 @@ static lr_status write_at(struct lr_matrix_store *store, int file, const void *f
     return error == 0 ? LR_OK : lr_output_fail(&store->output, error);
 }
 
-/* The block before is in the file when this returns. */
+/* All blocks before are in the file when this returns. */
 static lr_status wait_behind(struct lr_matrix_store *store)
 {
-    const int error = lr_write_behind_wait(&store->behind);
-    return error == 0 ? LR_OK : lr_output_fail(&store->output, error);
+    lr_status status = LR_OK;
+    for (int k = 0; k < lr_store_most_slots; k++) {
+        const int error = lr_write_behind_wait(&store->slots[k].behind);
+        status = error == 0 ? status : lr_output_fail(&store->output, error);
+    }
+    return status;
 }
 
 static size_t read_at(int file, void *to, size_t bytes, int64_t place)
@@ -104,14 +113,36 @@ static int64_t block_place(const struct lr_matrix_store *store, int64_t block)
     return lr_store_head_bytes + block * BLOCK * (int64_t)(column_bytes(store) + sizeof(float));
 }
 
+/* The slot that many turns after that of the block at hand. */
+static struct lr_store_slot *slot_after(struct lr_matrix_store *store, int turns)
+{
+    return &store->slots[(store->slot + turns) % store->num_slots];
+}
+
+/* Waits until what was in a slot has been written, and makes its memory where it has none. */
+static lr_status ready_slot(struct lr_matrix_store *store, struct lr_store_slot *slot)
+{
+    const lr_log *log = store->params.log;
+    const int error = lr_write_behind_wait(&slot->behind);
+    LR_TRY(error == 0 ? LR_OK : lr_output_fail(&store->output, error));
+    if (slot->columns == NULL) {
+        slot->columns = lr_alloc(BLOCK, column_bytes(store), "matrix elements", log);
+    }
+    if (slot->values == NULL) {
+        slot->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
+    }
+    return slot->columns != NULL && slot->values != NULL ? LR_OK : LR_FAILED;
+}
+
 /* Writes the first `count` elements of the block at hand, which is the `block`-th. */
 static lr_status write_block(struct lr_matrix_store *store, int64_t block, int64_t count)
 {
     const int64_t place = block_place(store, block);
     const size_t bytes = column_bytes(store);
+    const struct lr_store_slot *slot = slot_after(store, 0);
     LR_TRY(wait_behind(store));
-    LR_TRY(write_at(store, store->output.file, store->columns, (size_t)count * bytes, place));
-    return write_at(store, store->output.file, store->values, (size_t)count * sizeof(float),
+    LR_TRY(write_at(store, store->output.file, slot->columns, (size_t)count * bytes, place));
+    return write_at(store, store->output.file, slot->values, (size_t)count * sizeof(float),
                     place + BLOCK * (int64_t)bytes);
 }
 
@@ -120,18 +151,15 @@ static lr_status pass_block_on(struct lr_matrix_store *store, int64_t block)
 {
     const int64_t place = block_place(store, block);
     const size_t bytes = BLOCK * column_bytes(store);
-    void *columns = store->columns;
-    float *values = store->values;
+    struct lr_store_slot *slot = slot_after(store, 0);
     const struct lr_written_piece pieces[LR_MOST_WRITTEN_PIECES] = {
-        {columns, bytes, place}, {values, BLOCK * sizeof(*values), place + (int64_t)bytes}};
-    LR_TRY(wait_behind(store));
+        {slot->columns, bytes, place},
+        {slot->values, BLOCK * sizeof(*slot->values), place + (int64_t)bytes}};
     LR_TRY(store->output.error == 0 ? LR_OK : LR_FAILED);
-    store->columns = store->written_columns;
-    store->values = store->written_values;
-    store->written_columns = columns;
-    store->written_values = values;
-    lr_write_behind_start(&store->behind, store->output.file, pieces);
-    return LR_OK;
+    slot->behind.by_maps = store->by_maps;
+    lr_write_behind_start(&slot->behind, store->output.file, pieces);
+    store->slot = (store->slot + 1) % store->num_slots;
+    return ready_slot(store, slot_after(store, 0));
 }
 
 /* --- checkpoints --- */
@@ -211,9 +239,10 @@ static double add_up(const double *values, int64_t count)
 static void take_elements(struct lr_matrix_store *store, const lr_row *part)
 {
     const int64_t at = store->totals.elements % BLOCK;
-    int32_t *narrow = (int32_t *)store->columns + at;
-    int64_t *wide = (int64_t *)store->columns + at;
-    float *values = store->values + at;
+    struct lr_store_slot *slot = slot_after(store, 0);
+    int32_t *narrow = (int32_t *)slot->columns + at;
+    int64_t *wide = (int64_t *)slot->columns + at;
+    float *values = slot->values + at;
     for (int64_t n = 0; n < part->count; n++) {
         values[n] = (float)part->probability[n];
     }
@@ -278,6 +307,148 @@ lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *ro
     return count_row(store, store->totals.elements - before);
 }
 
+/* --- appending rows that came together --- */
+
+/* Rows that are being taken, by several threads. */
+struct taking {
+    struct lr_matrix_store *store;
+    const struct lr_row_block *block;
+    int64_t num_columns, num_pieces;
+};
+
+/* Cuts the rows where blocks of the file end. */
+static lr_status cut_rows(struct taking *taking)
+{
+    struct lr_matrix_store *store = taking->store;
+    const struct lr_row_block *block = taking->block;
+    const int64_t before = store->totals.elements;
+    int64_t from = 0;
+    LR_TRY(lr_grow(&store->pieces, &store->max_pieces,
+                   block->num_rows + block->num_elements / BLOCK + 2,
+                   &(struct lr_items){sizeof(*store->pieces), "matrix rows", store->params.log}));
+    for (int64_t row = 0; row < block->num_rows; row++) {
+        int64_t left = block->rows[row].count;
+        while (left > 0) {
+            const int64_t room = BLOCK - (before + from) % BLOCK;
+            const int64_t count = left < room ? left : room;
+            store->pieces[taking->num_pieces++] =
+                (struct lr_store_piece){.row = row, .from = from, .count = count};
+            from += count;
+            left -= count;
+        }
+    }
+    return LR_OK;
+}
+
+/* Whether the columns of a piece ascend, from behind the one before on, and its values are finite. */
+static bool is_right(const struct taking *taking, const struct lr_store_piece *piece)
+{
+    const struct lr_packed_element *from = taking->block->elements + piece->from;
+    const bool goes_on = piece > taking->store->pieces && piece[-1].row == piece->row;
+    bool is_right = from[piece->count - 1].lor < taking->num_columns &&
+                    (!goes_on || from[-1].lor < from[0].lor);
+    for (int64_t n = 0; n + 1 < piece->count; n++) {
+        is_right &= from[n].lor < from[n + 1].lor;
+    }
+    for (int64_t n = 0; n < piece->count; n++) {
+        is_right &= isfinite(from[n].value) != 0;
+    }
+    return is_right;
+}
+
+/* What add_up gives of the same values. */
+static double add_up_packed(const struct lr_packed_element *from, int64_t count)
+{
+    double sums[SUMS] = {0.0}, sum = 0.0;
+    const int64_t even = count - count % SUMS;
+    for (int64_t n = 0; n < even; n += SUMS) {
+        for (int k = 0; k < SUMS; k++) {
+            sums[k] += (double)from[n + k].value;
+        }
+    }
+    for (int64_t n = even; n < count; n++) {
+        sum += (double)from[n].value;
+    }
+    for (int k = 0; k < SUMS; k++) {
+        sum += sums[k];
+    }
+    return sum;
+}
+
+/* To the slot that the piece's block of the file has. */
+static void copy_piece(const struct taking *taking, const struct lr_store_piece *piece)
+{
+    struct lr_matrix_store *store = taking->store;
+    const int64_t place = store->totals.elements + piece->from, at = place % BLOCK;
+    const struct lr_store_slot *slot =
+        slot_after(store, (int)(place / BLOCK - store->totals.elements / BLOCK));
+    const struct lr_packed_element *from = taking->block->elements + piece->from;
+    float *values = slot->values + at;
+    if (store->params.wide) {
+        int64_t *wide = (int64_t *)slot->columns + at;
+        for (int64_t n = 0; n < piece->count; n++) {
+            wide[n] = from[n].lor;
+        }
+    } else {
+        uint32_t *narrow = (uint32_t *)slot->columns + at;
+        for (int64_t n = 0; n < piece->count; n++) {
+            narrow[n] = from[n].lor;
+        }
+    }
+    for (int64_t n = 0; n < piece->count; n++) {
+        values[n] = from[n].value;
+    }
+}
+
+static void take_pieces(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct taking *taking = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        struct lr_store_piece *piece = &taking->store->pieces[k];
+        piece->is_wrong = !is_right(taking, piece);
+        copy_piece(taking, piece);
+        piece->sum = add_up_packed(taking->block->elements + piece->from, piece->count);
+    }
+}
+
+/* Counts what has been copied, row by row; blocks of the file that are full go on their way. */
+static lr_status count_pieces(const struct taking *taking)
+{
+    struct lr_matrix_store *store = taking->store;
+    const struct lr_store_piece *piece = store->pieces, *end = piece + taking->num_pieces;
+    for (int64_t row = 0; row < taking->block->num_rows; row++) {
+        for (; piece < end && piece->row == row; piece++) {
+            store->totals.sum += piece->sum;
+            store->totals.elements += piece->count;
+            if (store->totals.elements % BLOCK == 0) {
+                LR_TRY(pass_block_on(store, store->totals.elements / BLOCK - 1));
+            }
+        }
+        LR_TRY(count_row(store, taking->block->rows[row].count));
+    }
+    return LR_OK;
+}
+
+lr_status lr_matrix_store_append_block(struct lr_matrix_store *store,
+                                       const struct lr_row_block *block, int64_t num_columns,
+                                       bool *is_wrong)
+{
+    struct taking taking = {store, block, num_columns, 0};
+    const int64_t in_block = store->totals.elements % BLOCK;
+    store->num_slots = lr_store_most_slots;
+    for (int k = 0; k <= (in_block + block->num_elements) / BLOCK; k++) {
+        LR_TRY(ready_slot(store, slot_after(store, k)));
+    }
+    LR_TRY(cut_rows(&taking));
+    lr_parallel_for(block->threads, taking.num_pieces, PIECES, take_pieces, &taking);
+    *is_wrong = false;
+    for (int64_t k = 0; k < taking.num_pieces; k++) {
+        *is_wrong = *is_wrong || store->pieces[k].is_wrong;
+    }
+    return *is_wrong ? LR_OK : count_pieces(&taking);
+}
+
 lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows)
 {
     while (store->totals.rows < rows) {
@@ -296,23 +467,24 @@ static void release(struct lr_matrix_store *store)
     store->rows_file = -1;
     free(store->part_path);
     free(store->rows_path);
-    free(store->columns);
-    free(store->values);
-    free(store->written_columns);
-    free(store->written_values);
+    for (int k = 0; k < lr_store_most_slots; k++) {
+        free(store->slots[k].columns);
+        free(store->slots[k].values);
+        store->slots[k] = (struct lr_store_slot){0};
+    }
+    free(store->pieces);
     free(store->counts);
     store->part_path = NULL;
     store->rows_path = NULL;
-    store->columns = NULL;
-    store->values = NULL;
-    store->written_columns = NULL;
-    store->written_values = NULL;
+    store->pieces = NULL;
     store->counts = NULL;
 }
 
 void lr_matrix_store_leave(struct lr_matrix_store *store)
 {
-    (void)lr_write_behind_wait(&store->behind);
+    for (int k = 0; k < lr_store_most_slots; k++) {
+        (void)lr_write_behind_wait(&store->slots[k].behind);
+    }
     lr_output_leave(&store->output);
     release(store);
 }
@@ -442,42 +614,24 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- heads and keys --- */
 
-/* Length of the part of a key that begins here, and of what stands before its digest. */
-static int part_length(const char *part, bool without_digest)
-{
-    const int length = (int)strcspn(part, ";");
-    const char *digest = strstr(part, LR_MATRIX_KEY_CONTENTS);
-    const int named =
-        without_digest && digest != NULL && digest - part < length ? (int)(digest - part) : length;
-    return named < 300 ? named : 300;
-}
-
 /* Names the first part that differs. */
 static lr_status refuse_key(const struct lr_matrix_store *store, const char *found)
 {
-    const char *ours = store->params.key;
+    const char *const keys[2] = {found, store->params.key};
     const lr_log *log = store->params.log;
-    size_t k = 0;
-    while (ours[k] != '\0' && ours[k] == found[k]) {
-        k++;
-    }
-    while (k > 0 && ours[k - 1] != ';') {
-        k--;
-    }
-    ours += k + strspn(ours + k, " ");
-    found += k + strspn(found + k, " ");
-    const int length[2] = {part_length(found, true), part_length(ours, true)};
-    if (length[0] == length[1] && strncmp(ours, found, (size_t)length[0]) == 0) {
+    struct lr_matrix_key_difference differs;
+    lr_matrix_key_compare(keys, &differs);
+    if (differs.contents) {
         return lr_error(log, LR_USAGE,
                         "cannot go on with %s: it was begun with other contents of: %.*s: give the "
                         "same files and options, or begin anew without resuming",
-                        store->part_path, length[0], found);
+                        store->part_path, differs.length[0], differs.part[0]);
     }
     return lr_error(log, LR_USAGE,
                     "cannot go on with %s: it was begun with %.*s, and now it is %.*s: give the "
                     "same options, or begin anew without resuming",
-                    store->part_path, part_length(found, true), found, part_length(ours, true),
-                    ours);
+                    store->part_path, differs.length[0], differs.part[0], differs.length[1],
+                    differs.part[1]);
 }
 
 /* After a read that failed, or of something else than expected (errno 0). */
@@ -571,8 +725,10 @@ static lr_status take_up(struct lr_matrix_store *store)
     find_end(store);
     store->kept_rows = store->totals.rows;
     const int64_t whole = store->totals.elements / BLOCK * BLOCK;
+    struct lr_store_slot *slot = slot_after(store, 0);
+    LR_TRY(ready_slot(store, slot));
     const struct lr_matrix_piece piece = {whole, store->totals.elements - whole, store->params.wide,
-                                          store->columns, store->values};
+                                          slot->columns, slot->values};
     return lr_matrix_store_read(store, &piece);
 }
 
@@ -610,7 +766,8 @@ static lr_status begin_anew(struct lr_matrix_store *store)
     }
     LR_TRY(write_at(store, store->output.file, part_magic, sizeof(part_magic), PART_MAGIC));
     LR_TRY(write_at(store, store->rows_file, &head, sizeof(head), 0));
-    return write_at(store, store->rows_file, store->params.key, key_bytes, sizeof(head));
+    LR_TRY(write_at(store, store->rows_file, store->params.key, key_bytes, sizeof(head)));
+    return ready_slot(store, slot_after(store, 0));
 }
 
 /* --- opening --- */
@@ -639,20 +796,6 @@ static lr_status open_rows(struct lr_matrix_store *store)
     return lr_hold_complain(hold, store->rows_path, store->params.path, store->params.log);
 }
 
-static lr_status make_buffers(struct lr_matrix_store *store)
-{
-    const lr_log *log = store->params.log;
-    store->columns = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", log);
-    store->values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
-    store->written_columns = lr_alloc(BLOCK, sizeof(int64_t), "matrix elements", log);
-    store->written_values = lr_alloc(BLOCK, sizeof(float), "matrix elements", log);
-    store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", log);
-    return store->columns && store->values && store->written_columns && store->written_values &&
-                   store->counts
-               ? LR_OK
-               : LR_FAILED;
-}
-
 /* What another run left is lost when this one does not go on with it. */
 static void warn_of_part(const struct lr_matrix_store *store)
 {
@@ -666,7 +809,10 @@ static void warn_of_part(const struct lr_matrix_store *store)
 
 static lr_status open_parts(struct lr_matrix_store *store)
 {
-    LR_TRY(make_buffers(store));
+    store->num_slots = FEWEST_SLOTS;
+    store->by_maps = lr_is_for_maps(store->output.file);
+    store->counts = lr_alloc(MOST_COUNTS, sizeof(int64_t), "matrix rows", store->params.log);
+    LR_TRY(store->counts != NULL ? LR_OK : LR_FAILED);
     LR_TRY(open_rows(store));
     store->segments_begin = (int64_t)(sizeof(struct head) + strlen(store->params.key));
     store->next_segment = store->segments_begin;

@@ -13,10 +13,30 @@
 
 #include "io/files/output.h"
 #include "io/files/write_behind.h"
+#include "model/lors/row_block.h"
 
-#include <lr/operator.h>
+enum {
+    lr_store_head_bytes = 4096,
+    lr_store_block_elements = 1 << 20,
+    lr_store_most_slots = 16,
+    lr_store_most_together = 6 << 20 /* elements that are taken as a block of rows */
+};
 
-enum { lr_store_head_bytes = 4096, lr_store_block_elements = 1 << 20 };
+/* Memory of a block of the file. */
+struct lr_store_slot {
+    void *columns; /* owned [block_elements]; NULL before the first use */
+    float *values;
+    struct lr_write_behind behind; /* writes what was full */
+};
+
+/* Elements of a row that lie in one block of the file. */
+struct lr_store_piece {
+    int64_t row;  /* of those that came together */
+    int64_t from; /* its first element among theirs */
+    int64_t count;
+    double sum;
+    bool is_wrong; /* a column that does not ascend or is none, or a value that is not finite */
+};
 
 /* What has been taken. */
 struct lr_matrix_totals {
@@ -44,11 +64,11 @@ struct lr_matrix_store {
     int64_t segments_begin;  /* place of the first segment in that file */
     bool is_new;             /* begun by this run */
     struct lr_matrix_totals totals;
-    void *columns; /* [block_elements] of the block at hand */
-    float *values;
-    void *written_columns; /* of the block before, which is on its way to the file */
-    float *written_values;
-    struct lr_write_behind behind;
+    struct lr_store_slot slots[lr_store_most_slots]; /* in turn */
+    bool by_maps;                  /* blocks are written through maps of the file */
+    int num_slots, slot;           /* in use; that of the block at hand, whose write is over */
+    struct lr_store_piece *pieces; /* owned: of rows that came together */
+    int64_t max_pieces;
     int64_t *counts; /* elements of rows since the last checkpoint */
     int64_t num_counts;
     int64_t kept_rows; /* written down at checkpoints, of this run and those before */
@@ -69,6 +89,13 @@ lr_status lr_matrix_store_open(struct lr_matrix_store *store,
 /* Appends the next row: elements of at least `least` (-INFINITY: all of them); the others are dropped and
  * counted. */
 lr_status lr_matrix_store_append(struct lr_matrix_store *store, const lr_row *row, double least);
+
+/* Appends the next rows, of lr_store_most_together elements at most and all of them kept, by
+ * block->threads threads. The same file as row by row.
+ * *is_wrong: something is wrong with an element, and nothing was appended; columns end before num_columns. */
+lr_status lr_matrix_store_append_block(struct lr_matrix_store *store,
+                                       const struct lr_row_block *block, int64_t num_columns,
+                                       bool *is_wrong);
 
 /* Appends rows without elements until there are `rows`. */
 lr_status lr_matrix_store_pass(struct lr_matrix_store *store, int64_t rows);

@@ -11,9 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What a plain zip archive holds, less its heads. */
-#define MOST_NPZ_BYTES ((int64_t)UINT32_MAX - 65536)
-
 /* As much of an estimate of elements is surely there. */
 #define SURE_SHARE 0.8
 
@@ -22,9 +19,11 @@ struct lr_matrix_writer {
     lr_grid grid;
     double (*points_mm)[3];
     int64_t num_rows, num_columns, index_limit;
+    char *share;                     /* as lr_matrix_share_text makes it, or NULL */
     void *stream;                    /* what is written as it comes; or NULL and a store */
     const struct lr_matrix_fns *fns; /* of the stream */
     struct lr_matrix_store store;
+    struct lr_row_entry entry; /* of both ways to hand over rows */
     lr_matrix_written written;
     int64_t next_row;   /* rows before this have been taken, or were left out and are empty */
     int64_t next_place; /* the same, counted from the first */
@@ -103,6 +102,12 @@ static lr_status check_params(const lr_matrix_writer_params *params)
                         "%s: tsv and STIR's files cannot be gone on with: use HDF5, npz or mtx",
                         params->path ? params->path : "a matrix");
     }
+    if (params->share != NULL && params->format != LR_MATRIX_HDF5 &&
+        params->format != LR_MATRIX_NPZ) {
+        return lr_error(log, LR_USAGE,
+                        "%s: parts of a matrix are joined from HDF5 (.h5) and npz only",
+                        params->path ? params->path : "a matrix");
+    }
     if (params->grid != NULL) {
         return check_grid_rows(params);
     }
@@ -120,8 +125,6 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
     if (params->grid != NULL) {
         writer->grid = *params->grid;
         writer->params.grid = &writer->grid;
-        writer->num_rows =
-            params->voxels != NULL ? params->num_voxels : params->end - params->begin;
     } else {
         writer->points_mm =
             lr_alloc(params->num_points, sizeof(*writer->points_mm), "points", params->log);
@@ -133,11 +136,14 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
         writer->params.points_mm = (const double(*)[3])writer->points_mm;
         writer->params.begin = 0;
         writer->params.end = params->num_points;
-        writer->num_rows = params->num_points;
     }
+    writer->num_rows = lr_matrix_num_rows(params);
     if (params->by_lor) {
-        writer->num_rows = lr_selection_count(params->lors, params->part);
         writer->num_columns = lr_grid_num_voxels(params->grid);
+    }
+    if (params->share != NULL) {
+        writer->share = lr_matrix_share_text(params);
+        LR_TRY(writer->share != NULL ? LR_OK : LR_FAILED);
     }
     writer->finder = (struct lr_selection_finder){.lors = params->lors, .selection = params->part};
     return LR_OK;
@@ -148,22 +154,26 @@ static lr_status copy_params(lr_matrix_writer *writer, const lr_matrix_writer_pa
 static void release(lr_matrix_writer *writer)
 {
     free(writer->points_mm);
+    free(writer->share);
     free(writer->kept);
     free(writer->kept_values);
     free(writer);
 }
 
-static lr_status check_npz(const lr_matrix_writer *writer, int64_t elements)
+static struct lr_matrix_content content_of(lr_matrix_writer *writer)
 {
-    const int64_t width = writer->num_columns > writer->index_limit ? 8 : 4;
-    if (writer->params.format != LR_MATRIX_NPZ ||
-        elements * (width + 4) + (writer->num_rows + 1) * width <= MOST_NPZ_BYTES) {
-        return LR_OK;
-    }
-    return lr_error(writer->params.log, LR_USAGE,
-                    "%s: %lld rows and %lld elements are more than the 4 GiB that a plain zip "
-                    "archive holds: write HDF5 (.h5) instead",
-                    writer->params.path, (long long)writer->num_rows, (long long)elements);
+    return (struct lr_matrix_content){.params = &writer->params,
+                                      .store = &writer->store,
+                                      .num_rows = writer->num_rows,
+                                      .num_columns = writer->num_columns,
+                                      .index_limit = writer->index_limit,
+                                      .share = writer->share};
+}
+
+static lr_status check_npz(lr_matrix_writer *writer, int64_t elements)
+{
+    const struct lr_matrix_content content = content_of(writer);
+    return writer->params.format == LR_MATRIX_NPZ ? lr_matrix_npz_check(&content, elements) : LR_OK;
 }
 
 static lr_status open_store(lr_matrix_writer *writer)
@@ -349,14 +359,53 @@ static lr_status take(void *user, const lr_row *row)
     return check_npz(writer, writer->store.totals.elements);
 }
 
+/* Whether the store can take the rows together: all follow each other, next to what is there. */
+static bool may_take_together(const lr_matrix_writer *writer, const struct lr_row_block *block)
+{
+    const lr_matrix_writer_params *params = &writer->params;
+    const int64_t num = block->num_rows;
+    bool may = num > 0 && writer->stream == NULL && !params->by_lor && params->voxels == NULL &&
+               params->threshold == 0.0 && block->num_elements <= lr_store_most_together &&
+               block->rows[0].row - params->begin == writer->next_place &&
+               writer->next_place + num <= writer->num_rows;
+    for (int64_t k = 1; k < num && may; k++) {
+        may = block->rows[k].row == block->rows[k - 1].row + 1;
+    }
+    return may;
+}
+
+static lr_status take_together(lr_matrix_writer *writer, const struct lr_row_block *block,
+                               bool *is_wrong)
+{
+    LR_TRY(lr_matrix_store_append_block(&writer->store, block, writer->num_columns, is_wrong));
+    for (int64_t k = 0; k < block->num_rows && !*is_wrong; k++) {
+        writer->written.empty_rows += block->rows[k].count == 0;
+        writer->next_row = block->rows[k].row + 1;
+        writer->next_place++;
+    }
+    return check_npz(writer, writer->store.totals.elements);
+}
+
+/* Where something is wrong, taking row by row says what. */
+static lr_status take_block(void *user, const struct lr_row_block *block)
+{
+    lr_matrix_writer *writer = user;
+    bool one_by_one = !may_take_together(writer, block);
+    if (!one_by_one) {
+        LR_TRY(take_together(writer, block, &one_by_one));
+    }
+    return one_by_one ? lr_row_block_unpack(block, &writer->entry.rows, writer->params.log) : LR_OK;
+}
+
 lr_row_sink lr_matrix_writer_sink(lr_matrix_writer *writer)
 {
-    return (lr_row_sink){.take = take, .user = writer};
+    writer->entry = (struct lr_row_entry){{.take = take, .user = writer}, {take_block, writer}};
+    return lr_row_entry_sink(&writer->entry);
 }
 
 /* --- ends --- */
 
-static lr_status write_format(const struct lr_matrix_content *content)
+lr_status lr_matrix_format_write(const struct lr_matrix_content *content)
 {
     switch (content->params->format) {
     case LR_MATRIX_NPZ:
@@ -370,11 +419,7 @@ static lr_status write_format(const struct lr_matrix_content *content)
 
 static lr_status finish_store(lr_matrix_writer *writer)
 {
-    const struct lr_matrix_content content = {.params = &writer->params,
-                                              .store = &writer->store,
-                                              .num_rows = writer->num_rows,
-                                              .num_columns = writer->num_columns,
-                                              .index_limit = writer->index_limit};
+    const struct lr_matrix_content content = content_of(writer);
     lr_status status = writer->store.output.error == 0 ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         status = lr_matrix_store_pass(&writer->store, writer->num_rows);
@@ -383,7 +428,7 @@ static lr_status finish_store(lr_matrix_writer *writer)
         status = lr_matrix_store_checkpoint(&writer->store);
     }
     if (status == LR_OK) {
-        status = write_format(&content);
+        status = lr_matrix_format_write(&content);
     }
     if (status == LR_OK) {
         lr_matrix_store_remove(&writer->store);

@@ -33,6 +33,7 @@ struct lr_matrix_content {
     int64_t num_rows, num_columns;
     int64_t index_limit; /* indices and indptr are int32 while the number of columns and of elements
                             stay within it, else int64; INT32_MAX but in tests */
+    const char *share;   /* as lr_matrix_share_text makes it, or NULL */
 };
 
 /* Whether indices and indptr are int64: column numbers run to columns - 1, row starts to elements. */
@@ -48,9 +49,38 @@ lr_status lr_matrix_hdf5_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_mtx_write(const struct lr_matrix_content *content);
 
+/* The same in the format of params. */
+lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
+
+/* Whether an npz of that many elements is within what a plain zip archive holds; needs no store.
+ * errors: LR_USAGE, logged. */
+lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
+
 /* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
  * LR_MATRIX_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
+
+/* How many rows are announced. */
+int64_t lr_matrix_num_rows(const lr_matrix_writer_params *params);
+
+/* What a file says of itself that is params->share: a line, owned, with the key of the whole at its
+ * end. NULL, logged, without memory. */
+char *lr_matrix_share_text(const lr_matrix_writer_params *params);
+
+/* The line read again. */
+struct lr_matrix_share {
+    int64_t number, parts, rows_before, whole_rows;
+    const char *key; /* in the text */
+};
+bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
+
+/* Where two keys differ first: the two parts of them, as "%.*s"; equal where only digests differ. */
+struct lr_matrix_key_difference {
+    const char *part[2];
+    int length[2];
+    bool contents; /* the words are equal, and the digests behind them are not */
+};
+void lr_matrix_key_compare(const char *const keys[2], struct lr_matrix_key_difference *difference);
 
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,

@@ -7,9 +7,11 @@
 #include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
+#include "io/scanners/castor_layers.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
+#include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
 
 #include <math.h>
@@ -20,7 +22,7 @@
 static const double degree = 3.14159265358979323846 / 180;
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
-enum { MAX_LAYERS = 16, MAX_SHIFTS = 4096 };
+enum { MAX_SHIFTS = 4096 };
 
 /* From the smallest unit to the largest: crystals, submodules, modules, rsectors. */
 enum { CRYSTAL = 0, SUBMODULE, MODULE, RSECTOR, NUM_LEVELS };
@@ -36,7 +38,8 @@ struct layer {
 struct draft {
     struct lr_keyed_text text;
     int layers;
-    struct layer layer;
+    struct layer layer; /* the last one read */
+    double depths_mm[LR_MAX_LAYERS];
     double direction; /* 1 = clockwise, -1 = counterclockwise, as CASToR calls them */
     double shifts[MAX_SHIFTS];
     int num_shifts;
@@ -177,7 +180,8 @@ static lr_status list_layer(struct draft *draft, int index)
                               0.5 * length + draft->shifts[sector % draft->num_shifts]},
             .axes = {{-c, -s, 0}, {0, 0, 1}, {-s, c, 0}},
             .size_mm = {layer->size_mm[0], layer->size_mm[1], layer->size_mm[2]},
-            .group = index * (int)sectors + sector};
+            .group = index * (int)sectors + sector,
+            .layer = index};
         LR_TRY(lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log));
     }
     return LR_OK;
@@ -186,13 +190,14 @@ static lr_status list_layer(struct draft *draft, int index)
 static lr_status list_crystals(struct draft *draft)
 {
     double layers = 1, total = 0;
-    const struct lr_keyed_number number = {"number of layers", 1, MAX_LAYERS, false, true};
+    const struct lr_keyed_number number = {"number of layers", 1, LR_MAX_LAYERS, false, true};
     LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
     LR_TRY(read_direction(draft));
     LR_TRY(read_shifts(draft));
     draft->layers = (int)layers;
     for (int k = 0; k < draft->layers; k++) {
         LR_TRY(read_layer(draft, k, &draft->layer));
+        draft->depths_mm[k] = draft->layer.size_mm[2];
         double count = 1;
         for (int level = CRYSTAL; level < NUM_LEVELS; level++) {
             count *= draft->layer.number[level][0] * draft->layer.number[level][1];
@@ -217,11 +222,9 @@ static lr_status list_crystals(struct draft *draft)
 /* Angles between crystals' orientations become places of rsectors. */
 static lr_status read_rules(const struct draft *draft, lr_crystal_list *list)
 {
-    double least_deg = 0, depth = -1;
+    double least_deg = 0;
     const struct lr_keyed_number angle = {"min angle difference", 0, 180, false, false};
-    const struct lr_keyed_number doi = {"mean depth of interaction", -1e9, 1e4, false, false};
     LR_TRY(lr_keyed_text_number(&draft->text, &angle, 0, &least_deg));
-    LR_TRY(lr_keyed_text_number(&draft->text, &doi, 0, &depth));
     const bool whole = fabs(draft->layer.span_deg - 360) < 1e-9;
     if (least_deg > 0 && whole && draft->num_shifts == 1 && draft->layer.number[RSECTOR][0] > 2) {
         list->coincidence.min_module_difference =
@@ -232,8 +235,8 @@ static lr_status read_rules(const struct draft *draft, lr_crystal_list *list)
                 "around a full ring",
                 draft->text.path);
     }
-    list->detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->layer.size_mm[2];
-    return LR_OK;
+    return lr_castor_detection_depth(&draft->text, draft->depths_mm, draft->layers,
+                                     &list->detection_depth_mm);
 }
 
 static lr_scanner *build(struct draft *draft)
@@ -273,7 +276,13 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
 
 /* --- writing --- */
 
-static lr_status check_form(const char *path, const lr_ring *ring, const lr_log *log)
+/* One ring a layer: the same panels, each with the crystals of that layer. */
+struct layer_rings {
+    lr_ring rings[LR_MAX_LAYERS];
+    int count;
+};
+
+static lr_status check_blocks(const char *path, const lr_ring *ring, const lr_log *log)
 {
     for (int k = 0; k < 2; k++) {
         for (int b = 1; b < ring->blocks[k]; b++) {
@@ -288,11 +297,70 @@ static lr_status check_form(const char *path, const lr_ring *ring, const lr_log 
     return LR_OK;
 }
 
+/* What is left between the crystals of neighbouring blocks, beside what is between all. */
+static double layer_gap(const lr_ring *ring, const lr_ring *own, int axis)
+{
+    const double step =
+        ring->block_crystals[axis][0] * ring->pitch_mm[axis] + ring->block_gap_mm[axis];
+    return ring->blocks[axis] > 1 ? step - own->block_crystals[axis][0] * own->pitch_mm[axis] : 0;
+}
+
+static lr_status take_layer(const char *path, const lr_ring *ring, int layer, lr_ring *own,
+                            const lr_log *log)
+{
+    const lr_layer *from = &ring->layers[layer];
+    *own = *ring;
+    own->radius_mm = ring->radius_mm + lr_layer_front_mm(ring->layers, layer);
+    own->depth_mm = from->depth_mm;
+    for (int k = 0; k < 2; k++) {
+        own->block_crystals[k] = from->block_crystals[k];
+        own->pitch_mm[k] = from->pitch_mm[k];
+        own->face_mm[k] = from->face_mm[k];
+        own->block_gap_mm[k] = layer_gap(ring, own, k);
+        const double between = own->block_gap_mm[k] + own->pitch_mm[k] - own->face_mm[k];
+        if (from->offset_mm[k] != 0 || between < 0) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: the crystals of layer %d are not in the middle of their blocks, "
+                            "or reach into others, and CASToR's .geom has no place for that: "
+                            "write .hscan instead",
+                            path, layer);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status make_rings(const char *path, const lr_ring *ring, struct layer_rings *layers,
+                            const lr_log *log)
+{
+    layers->count = ring->num_layers > 0 ? ring->num_layers : 1;
+    layers->rings[0] = *ring;
+    LR_TRY(check_blocks(path, ring, log));
+    for (int k = 0; k < ring->num_layers; k++) {
+        LR_TRY(take_layer(path, ring, k, &layers->rings[k], log));
+        LR_TRY(check_blocks(path, &layers->rings[k], log));
+    }
+    return LR_OK;
+}
+
+static void put_values(struct lr_output *output, const char *key, const double *values, int count)
+{
+    lr_castor_put(output, &(struct lr_castor_line){key, 34, values, count});
+}
+
 static void put(struct lr_output *output, const char *key, double value)
 {
-    char text[128];
-    const int length = snprintf(text, sizeof(text), "%-34s: %.9g\n", key, value);
-    lr_output_write(output, text, (size_t)length);
+    put_values(output, key, &value, 1);
+}
+
+/* A number of each layer. */
+static void put_each(struct lr_output *output, const struct layer_rings *layers, const char *key,
+                     double (*value)(const lr_ring *ring, int axis), int axis)
+{
+    double values[LR_MAX_LAYERS];
+    for (int k = 0; k < layers->count; k++) {
+        values[k] = value(&layers->rings[k], axis);
+    }
+    put_values(output, key, values, layers->count);
 }
 
 static double panel_length(const lr_ring *ring, int axis)
@@ -302,29 +370,93 @@ static double panel_length(const lr_ring *ring, int axis)
            (ring->pitch_mm[axis] - ring->face_mm[axis]);
 }
 
-static void put_counts(struct lr_output *output, const lr_ring *ring)
+static double between(const lr_ring *ring, int axis)
 {
-    const int rings = ring->rings > 0 ? ring->rings : 1;
-    const double between[2] = {ring->pitch_mm[0] - ring->face_mm[0],
-                               ring->pitch_mm[1] - ring->face_mm[1]};
-    put(output, "number of rsectors", ring->modules);
-    put(output, "number of rsectors axial", rings);
-    put(output, "rsector gap axial", rings > 1 ? ring->ring_pitch_mm - panel_length(ring, 1) : 0);
-    put(output, "number of modules transaxial", ring->blocks[0]);
-    put(output, "number of modules axial", ring->blocks[1]);
-    put(output, "module gap transaxial",
-        ring->blocks[0] > 1 ? ring->block_gap_mm[0] + between[0] : 0);
-    put(output, "module gap axial", ring->blocks[1] > 1 ? ring->block_gap_mm[1] + between[1] : 0);
-    put(output, "number of submodules transaxial", 1);
-    put(output, "number of submodules axial", 1);
-    put(output, "number of crystals transaxial", ring->block_crystals[0][0]);
-    put(output, "number of crystals axial", ring->block_crystals[1][0]);
-    put(output, "crystal gap transaxial", between[0]);
-    put(output, "crystal gap axial", between[1]);
+    return ring->pitch_mm[axis] - ring->face_mm[axis];
 }
 
-static void put_geometry(struct lr_output *output, const lr_scanner *scanner, const lr_ring *ring)
+static double num_rings(const lr_ring *ring, int axis)
 {
+    (void)axis;
+    return ring->rings > 0 ? ring->rings : 1;
+}
+
+static double num_sectors(const lr_ring *ring, int axis)
+{
+    (void)axis;
+    return ring->modules;
+}
+
+static double sector_gap(const lr_ring *ring, int axis)
+{
+    return ring->rings > 1 ? ring->ring_pitch_mm - panel_length(ring, axis) : 0;
+}
+
+static double num_blocks(const lr_ring *ring, int axis)
+{
+    return ring->blocks[axis];
+}
+
+static double block_gap(const lr_ring *ring, int axis)
+{
+    return ring->blocks[axis] > 1 ? ring->block_gap_mm[axis] + between(ring, axis) : 0;
+}
+
+static double one(const lr_ring *ring, int axis)
+{
+    (void)ring;
+    (void)axis;
+    return 1;
+}
+
+static double num_crystals(const lr_ring *ring, int axis)
+{
+    return ring->block_crystals[axis][0];
+}
+
+static double radius(const lr_ring *ring, int axis)
+{
+    (void)axis;
+    return ring->radius_mm;
+}
+
+static double size(const lr_ring *ring, int axis)
+{
+    return axis < 2 ? ring->face_mm[axis] : ring->depth_mm;
+}
+
+static void put_counts(struct lr_output *output, const struct layer_rings *layers)
+{
+    put_each(output, layers, "number of rsectors", num_sectors, 0);
+    put_each(output, layers, "number of rsectors axial", num_rings, 1);
+    put_each(output, layers, "rsector gap axial", sector_gap, 1);
+    put_each(output, layers, "number of modules transaxial", num_blocks, 0);
+    put_each(output, layers, "number of modules axial", num_blocks, 1);
+    put_each(output, layers, "module gap transaxial", block_gap, 0);
+    put_each(output, layers, "module gap axial", block_gap, 1);
+    put_each(output, layers, "number of submodules transaxial", one, 0);
+    put_each(output, layers, "number of submodules axial", one, 1);
+    put_each(output, layers, "number of crystals transaxial", num_crystals, 0);
+    put_each(output, layers, "number of crystals axial", num_crystals, 1);
+    put_each(output, layers, "crystal gap transaxial", between, 0);
+    put_each(output, layers, "crystal gap axial", between, 1);
+}
+
+/* A number that all layers have in common. */
+static void put_same(struct lr_output *output, const struct layer_rings *layers, const char *key,
+                     double value)
+{
+    double values[LR_MAX_LAYERS];
+    for (int k = 0; k < layers->count; k++) {
+        values[k] = value;
+    }
+    put_values(output, key, values, layers->count);
+}
+
+static void put_geometry(struct lr_output *output, const lr_scanner *scanner,
+                         const struct layer_rings *layers)
+{
+    const lr_ring *ring = &layers->rings[0];
     double first = ring->first_angle_deg - 90; /* CASToR's begin above the axis */
     first -= 360 * floor(first / 360);
     const double field = scanner->coincidence.field_of_view_mm > 0
@@ -333,15 +465,15 @@ static void put_geometry(struct lr_output *output, const lr_scanner *scanner, co
     const int rings = ring->rings > 0 ? ring->rings : 1;
     const double length = (rings - 1) * ring->ring_pitch_mm + panel_length(ring, 1);
     put(output, "number of elements", scanner->num_crystals);
-    put(output, "number of layers", 1);
-    put(output, "scanner radius", ring->radius_mm);
-    put(output, "crystals size depth", ring->depth_mm);
-    put(output, "crystals size transaxial", ring->face_mm[0]);
-    put(output, "crystals size axial", ring->face_mm[1]);
-    put(output, "rsectors first angle", first);
-    put(output, "rsectors angular span", 360);
-    put_counts(output, ring);
-    put(output, "mean depth of interaction", scanner->detection_depth_mm);
+    put(output, "number of layers", layers->count);
+    put_each(output, layers, "scanner radius", radius, 0);
+    put_each(output, layers, "crystals size depth", size, 2);
+    put_each(output, layers, "crystals size transaxial", size, 0);
+    put_each(output, layers, "crystals size axial", size, 1);
+    put_same(output, layers, "rsectors first angle", first);
+    put_same(output, layers, "rsectors angular span", 360);
+    put_counts(output, layers);
+    put_same(output, layers, "mean depth of interaction", scanner->detection_depth_mm);
     put(output, "min angle difference",
         scanner->coincidence.min_module_difference > 0
             ? (scanner->coincidence.min_module_difference - 0.5) * 360 / ring->modules
@@ -356,6 +488,7 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
 {
     struct lr_ring_form form;
     struct lr_output output;
+    struct layer_rings layers;
     bool found;
     LR_TRY(lr_ring_form_find(scanner, &form, &found, log));
     if (!found) {
@@ -364,7 +497,7 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
                         "else: write .hscan instead",
                         path, scanner->name);
     }
-    lr_status status = check_form(path, &form.ring, log);
+    lr_status status = make_rings(path, &form.ring, &layers, log);
     if (status == LR_OK) {
         status = lr_output_open(&output, path, log);
     }
@@ -377,7 +510,7 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
                                     "rotation direction                : CW\n",
                                     lr_version(), scanner->name);
         lr_output_write(&output, text, (size_t)length);
-        put_geometry(&output, scanner, &form.ring);
+        put_geometry(&output, scanner, &layers);
         status = lr_output_finish(&output);
     }
     if (status == LR_OK) {

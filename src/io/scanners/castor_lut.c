@@ -11,10 +11,12 @@
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
+#include "io/scanners/castor_layers.h"
 #include "io/scanners/castor_order.h"
 #include "io/scanners/castor_orientation.h"
 #include "io/scanners/listed_crystals.h"
 #include "io/scanners/scanner_formats.h"
+#include "model/scanner/layers.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +24,7 @@
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
-enum { MAX_LAYERS = 16, ROW_BYTES = 24 };
+enum { MAX_LAYERS = LR_MAX_LAYERS, ROW_BYTES = 24 };
 
 /* Mean cosine between orientations and ways to neighbours. */
 static const double agreement = 0.02;
@@ -126,6 +128,7 @@ static lr_status take_row(struct draft *draft, const char *path, const unsigned 
         crystal->size_mm[k] = draft->size_mm[layer][k];
     }
     crystal->group = layer;
+    crystal->layer = layer;
     return LR_OK;
 }
 
@@ -254,22 +257,27 @@ static void tell_sizes(const struct draft *draft, const lr_scanner *scanner)
 static lr_scanner *build(struct draft *draft)
 {
     char stem[128];
-    double depth = -1;
-    const struct lr_keyed_number doi = {"mean depth of interaction", -1e9, 1e4, false, false};
+    double detection_depth_mm = 0, depths_mm[MAX_LAYERS];
     const struct lr_keyed_line *name = lr_keyed_text_find(&draft->text, "scanner name");
-    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK ||
-        lr_keyed_text_number(&draft->text, &doi, 0, &depth) != LR_OK) {
+    if (read_header(draft) != LR_OK || read_table(draft) != LR_OK) {
         return NULL;
     }
-    const lr_crystal_list list = {
-        .crystals = draft->crystals,
-        .num_crystals = draft->num_crystals,
-        .name = name != NULL && name->value[0] != '\0' ? name->value
-                                                       : lr_path_stem(draft->text.path, stem),
-        .detection_depth_mm = depth >= 0 ? depth : 0.5 * draft->size_mm[0][2],
-        .source = "a CASToR look-up table",
-        .infers_sizes = true,
-        .log = draft->text.log};
+    for (int k = 0; k < draft->layers; k++) {
+        depths_mm[k] = draft->size_mm[k][2];
+    }
+    if (lr_castor_detection_depth(&draft->text, depths_mm, draft->layers, &detection_depth_mm) !=
+        LR_OK) {
+        return NULL;
+    }
+    const lr_crystal_list list = {.crystals = draft->crystals,
+                                  .num_crystals = draft->num_crystals,
+                                  .name = name != NULL && name->value[0] != '\0'
+                                              ? name->value
+                                              : lr_path_stem(draft->text.path, stem),
+                                  .detection_depth_mm = detection_depth_mm,
+                                  .source = "a CASToR look-up table",
+                                  .infers_sizes = true,
+                                  .log = draft->text.log};
     lr_scanner *scanner = create(draft, &list);
     if (scanner != NULL && set_rules(draft, scanner) != LR_OK) {
         lr_scanner_destroy(scanner);
@@ -338,11 +346,14 @@ static lr_status put_table(struct lr_output *output, const lr_scanner *scanner, 
     return status;
 }
 
+static void put_values(struct lr_output *output, const char *key, const double *values, int count)
+{
+    lr_castor_put(output, &(struct lr_castor_line){key, 30, values, count});
+}
+
 static void put(struct lr_output *output, const char *key, double value)
 {
-    char text[128];
-    const int length = snprintf(text, sizeof(text), "%-30s: %.9g\n", key, value);
-    lr_output_write(output, text, (size_t)length);
+    put_values(output, key, &value, 1);
 }
 
 static double least_radius(const lr_scanner *scanner)
@@ -353,6 +364,31 @@ static double least_radius(const lr_scanner *scanner)
             fmin(least, fabs(vec_dot(scanner->modules[m].normal, scanner->modules[m].centre_mm)));
     }
     return least;
+}
+
+/* Counts and sizes of crystals, layer by layer. */
+static void put_layers(struct lr_output *output, const lr_scanner *scanner)
+{
+    const int layers = lr_scanner_num_layers(scanner);
+    double counts[MAX_LAYERS] = {0}, sizes[3][MAX_LAYERS] = {{0}}, depths[MAX_LAYERS];
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        counts[module->layer] += scanner->first_crystal[m + 1] - scanner->first_crystal[m];
+        sizes[0][module->layer] = module->face_mm[0];
+        sizes[1][module->layer] = module->face_mm[1];
+        sizes[2][module->layer] = module->depth_mm;
+    }
+    for (int k = 0; k < layers; k++) {
+        depths[k] = scanner->detection_depth_mm;
+    }
+    put(output, "number of elements", scanner->num_crystals);
+    put(output, "number of layers", layers);
+    put_values(output, "number of crystals in layer(s)", counts, layers);
+    put_values(output, "crystals size depth", sizes[2], layers);
+    put_values(output, "crystals size transaxial", sizes[0], layers);
+    put_values(output, "crystals size axial", sizes[1], layers);
+    put(output, "scanner radius", least_radius(scanner));
+    put_values(output, "mean depth of interaction", depths, layers);
 }
 
 static void put_header(struct lr_output *output, const lr_scanner *scanner)
@@ -374,14 +410,7 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
                                 "scanner name                  : %.200s\n",
                                 lr_version(), scanner->name);
     lr_output_write(output, text, (size_t)length);
-    put(output, "number of elements", scanner->num_crystals);
-    put(output, "number of layers", 1);
-    put(output, "number of crystals in layer(s)", scanner->num_crystals);
-    put(output, "crystals size depth", module->depth_mm);
-    put(output, "crystals size transaxial", module->face_mm[0]);
-    put(output, "crystals size axial", module->face_mm[1]);
-    put(output, "scanner radius", radius);
-    put(output, "mean depth of interaction", scanner->detection_depth_mm);
+    put_layers(output, scanner);
     put(output, "min angle difference",
         rules->min_module_difference > 0 && scanner->num_positions > 0
             ? (rules->min_module_difference - 0.5) * 360 / scanner->num_positions
@@ -392,18 +421,31 @@ static void put_header(struct lr_output *output, const lr_scanner *scanner)
     put(output, "field of view axial", high - low);
 }
 
+/* Within each layer; every layer has crystals. */
 static lr_status check_alike(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
-    const lr_module *first = &scanner->modules[0];
-    for (int m = 1; m < scanner->num_modules; m++) {
+    int first_of[MAX_LAYERS];
+    memset(first_of, -1, sizeof(first_of));
+    for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
+        int *first_module = &first_of[module->layer];
+        *first_module = *first_module < 0 ? m : *first_module;
+        const lr_module *first = &scanner->modules[*first_module];
         if (fabs(module->depth_mm - first->depth_mm) > 1e-6 ||
             fabs(module->face_mm[0] - first->face_mm[0]) > 1e-6 ||
             fabs(module->face_mm[1] - first->face_mm[1]) > 1e-6) {
             return lr_error(log, LR_BAD_INPUT,
-                            "%s: crystals of modules 0 and %d differ in size, and CASToR's table "
-                            "has one size for all: write YAML instead",
-                            path, m);
+                            "%s: crystals of modules %d and %d differ in size, and CASToR's table "
+                            "has one size for all of a layer: write YAML instead",
+                            path, *first_module, m);
+        }
+    }
+    for (int k = 0; k < lr_scanner_num_layers(scanner); k++) {
+        if (first_of[k] < 0) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: no module is of layer %d, and CASToR's table numbers layers "
+                            "without gaps: write YAML instead",
+                            path, k);
         }
     }
     return LR_OK;

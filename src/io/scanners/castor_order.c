@@ -7,6 +7,7 @@
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/scanners/centre_index.h"
+#include "model/scanner/layers.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,13 +15,16 @@
 #include <string.h>
 
 struct place {
-    int crystal, ring, position;
+    int crystal, layer, ring, position;
     double across_mm;
 };
 
 static int compare(const void *a, const void *b)
 {
     const struct place *left = a, *right = b;
+    if (left->layer != right->layer) {
+        return left->layer < right->layer ? -1 : 1;
+    }
     if (left->ring != right->ring) {
         return left->ring < right->ring ? -1 : 1;
     }
@@ -33,8 +37,10 @@ static int compare(const void *a, const void *b)
     return left->crystal < right->crystal ? -1 : left->crystal > right->crystal;
 }
 
+/* Scanners without places keep their order within each layer. */
 static void find_places(const lr_scanner *scanner, struct place *places)
 {
+    const bool has_places = scanner->num_positions > 0;
     int crystal = 0;
     for (int m = 0; m < scanner->num_modules; m++) {
         const lr_module *module = &scanner->modules[m];
@@ -42,8 +48,12 @@ static void find_places(const lr_scanner *scanner, struct place *places)
             for (int p = 0; p < module->crystals[0]; p++, crystal++) {
                 double centre_mm[3];
                 lr_module_crystal_centre(module, p, q, centre_mm);
-                places[crystal] = (struct place){crystal, module->first_crystal_ring + q,
-                                                 module->position, vec_dot(module->u, centre_mm)};
+                places[crystal] = (struct place){.crystal = crystal, .layer = module->layer};
+                if (has_places) {
+                    places[crystal].ring = module->first_crystal_ring + q;
+                    places[crystal].position = module->position;
+                    places[crystal].across_mm = vec_dot(module->u, centre_mm);
+                }
             }
         }
     }
@@ -57,7 +67,7 @@ lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *l
         return LR_FAILED;
     }
     find_places(scanner, places);
-    if (scanner->num_positions > 0) {
+    if (scanner->num_positions > 0 || lr_scanner_num_layers(scanner) > 1) {
         qsort(places, (size_t)count, sizeof(*places), compare);
     }
     for (int k = 0; k < count; k++) {

@@ -5,11 +5,12 @@
 
 #include <lr/scanner.h>
 
-/* How CASToR numbers the crystals of a scanner that we write for it: layer by layer (we have one),
+/* How CASToR numbers the crystals of a scanner that we write for it: layer by layer,
  * ring by ring, azimuth by azimuth. Rings are those of lr_module.first_crystal_ring and ascend with
  * z; around a ring, places ascend (in our frame from +x towards +y, beginning with place 0), and
  * crystals within a place ascend along its u axis. This is the order of the .lut that we write, and
- * of the one that CASToR makes of our .geom. Scanners without places keep their own numbers.
+ * of the one that CASToR makes of our .geom. Scanners without places keep their own
+ * numbers within each layer.
  *
  * order: [num_crystals], order[k] = our number of CASToR's crystal k.
  * errors: LR_FAILED without memory, logged. */

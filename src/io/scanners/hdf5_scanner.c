@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/scanner/layers.h"
 
 #include <lr/io.h>
 
@@ -22,7 +23,8 @@ struct column {
     double tolerance; /* two scanners are the same up to this */
 };
 
-enum { num_columns = 11 };
+/* The last ones are there where a block has layers. */
+enum { num_columns = 13, num_plain_columns = 11 };
 
 static const struct column columns[num_columns] = {
     {"crystals", offsetof(lr_module, crystals), 2, true, 0.0},
@@ -36,7 +38,14 @@ static const struct column columns[num_columns] = {
     {"position", offsetof(lr_module, position), 1, true, 0.0},
     {"ring", offsetof(lr_module, ring), 1, true, 0.0},
     {"first_crystal_ring", offsetof(lr_module, first_crystal_ring), 1, true, 0.0},
+    {"layer", offsetof(lr_module, layer), 1, true, 0.0},
+    {"block", offsetof(lr_module, block), 1, true, 0.0},
 };
+
+static int columns_of(bool has_layers)
+{
+    return has_layers ? num_columns : num_plain_columns;
+}
 
 static size_t bytes_of(const struct column *column)
 {
@@ -95,7 +104,8 @@ bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
     bool done = lr_hdf5_put_string(group, "name", scanner->name ? scanner->name : "") &&
                 (scanner->source == NULL || lr_hdf5_put_string(group, "source", scanner->source)) &&
                 put_rules(group, scanner);
-    for (int c = 0; c < num_columns && done; c++) {
+    const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
+    for (int c = 0; c < count && done; c++) {
         done = put_column(group, scanner, &columns[c]);
     }
     return H5Gclose(group) >= 0 && done;
@@ -189,7 +199,14 @@ static void compare_mu(const struct lr_hdf5_input *in, const lr_scanner *scanner
 
 static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scanner *scanner)
 {
-    for (int c = 0; c < num_columns; c++) {
+    const bool has_layers = lr_scanner_num_layers(scanner) > 1;
+    if (lr_hdf5_has(in, "/scanner/layer") != has_layers) {
+        return lr_error(in->log, LR_BAD_INPUT, "%s was made for another scanner: %s %s", in->path,
+                        scanner->name,
+                        has_layers ? "has blocks of layers, and the file's has none"
+                                   : "has no blocks of layers, and the file's has");
+    }
+    for (int c = 0; c < columns_of(has_layers); c++) {
         LR_TRY(compare_column(in, scanner, &columns[c]));
     }
     const lr_coincidence *rules = &scanner->coincidence;
@@ -353,7 +370,8 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
     const int num_modules = (int)shape[0];
     lr_module *modules = lr_alloc(num_modules, sizeof(*modules), "a scanner's modules", in->log);
     lr_status status = modules != NULL ? LR_OK : LR_FAILED;
-    for (int c = 0; c < num_columns && status == LR_OK; c++) {
+    const int count = columns_of(lr_hdf5_has(in, "/scanner/layer"));
+    for (int c = 0; c < count && status == LR_OK; c++) {
         status = read_column(in, &columns[c], modules, num_modules);
     }
     lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;

@@ -7,6 +7,8 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/files/yaml.h"
+#include "io/scanners/yaml_crystals.h"
+#include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
 
 #include <stdio.h>
@@ -18,16 +20,11 @@
 /* Axes may be off a right angle by this much; what is left is taken out of v. */
 static const double max_tilt_rad = 1e-3;
 
-/* A value of the file with the key that carries it. */
-struct entry {
-    struct fy_node *key, *value;
-};
-
 /* A scanner being read. */
 struct draft {
     const struct lr_yaml *yaml;
-    struct entry ring, module, modules, coincidence, tof, source, unverified;
-    struct entry crystals; /* of `module` */
+    struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified;
+    struct lr_yaml_entry crystals, layer_list; /* of `module` */
     struct fy_node *module_difference, *ring_difference;
     char *name;
     struct lr_text text; /* scanner.source */
@@ -36,7 +33,10 @@ struct draft {
     lr_ring description;
     double axial_length_mm;
     struct fy_node *positions;
-    int *block_crystals[2];
+    struct fy_node *numbered; /* a module of the list whose layer is a number */
+    int64_t max_list;
+    struct lr_yaml_crystals panel;
+    struct lr_yaml_layers layers; /* of the panel, or of a module of the list */
 };
 
 /* Hands the geometry's sentences on, with the place of the key they are about. */
@@ -49,7 +49,8 @@ struct placed_log {
 /* --- texts --- */
 
 /* One text or a list of texts, each on its own line of scanner.source. */
-static lr_status append_texts(struct draft *draft, const char *key, const struct entry *entry)
+static lr_status append_texts(struct draft *draft, const char *key,
+                              const struct lr_yaml_entry *entry)
 {
     const bool is_list = entry->value != NULL && fy_node_is_sequence(entry->value);
     void *iterator = NULL;
@@ -154,11 +155,44 @@ static lr_status count_crystals(const struct draft *draft, struct fy_node *at, i
     return LR_OK;
 }
 
-static lr_status read_module(const struct draft *draft, struct fy_node *node, lr_module *module,
+/* Appends a module, or one for each of its layers. Block 0 is that of modules without layers. */
+static lr_status append_module(struct draft *draft, const lr_module *module, int index)
+{
+    const struct lr_yaml_layers *layers = &draft->layers;
+    const int count = layers->count > 0 ? layers->count : 1;
+    const struct lr_items items = {sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml)};
+    LR_TRY(lr_grow(&draft->list, &draft->max_list, draft->params.num_modules + (int64_t)count,
+                   &items));
+    for (int k = 0; k < count; k++) {
+        lr_module *appended = &draft->list[draft->params.num_modules++];
+        *appended = *module;
+        if (layers->count > 0) {
+            *appended = lr_layer_module(module, layers->items, k, (const int[2]){0, 0});
+            appended->block = count > 1 ? index + 1 : 0;
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status count_layers(const struct draft *draft, struct fy_node *at,
+                              const lr_module *module, int64_t *total)
+{
+    const struct lr_yaml_layers *layers = &draft->layers;
+    for (int k = 0; k < layers->count; k++) {
+        const lr_module layer = lr_layer_module(module, layers->items, k, (const int[2]){0, 0});
+        LR_TRY(count_crystals(draft, at, layer.crystals[0], layer.crystals[1], total));
+    }
+    return layers->count > 0
+               ? LR_OK
+               : count_crystals(draft, at, module->crystals[0], module->crystals[1], total);
+}
+
+static lr_status read_module(struct draft *draft, struct fy_node *node, lr_module *module,
                              int64_t *total)
 {
     struct fy_node *u_key = NULL, *v_key = NULL, *crystals_key = NULL;
-    struct fy_node *normal_key = NULL, *position_key = NULL;
+    struct fy_node *normal_key = NULL, *position_key = NULL, *layer_key = NULL;
+    struct lr_yaml_entry layers = {NULL, NULL};
     const bool in_ring = draft->positions != NULL;
     const struct lr_yaml_field fields[] = {
         {"center_mm", "centre_mm", LR_YAML_VECTOR, true, module->centre_mm, NULL},
@@ -172,9 +206,19 @@ static lr_status read_module(const struct draft *draft, struct fy_node *node, lr
         {"position", NULL, LR_YAML_INDEX, in_ring, &module->position, &position_key},
         {"ring", NULL, LR_YAML_INDEX, in_ring, &module->ring, NULL},
         {"first_crystal_ring", NULL, LR_YAML_INDEX, in_ring, &module->first_crystal_ring, NULL},
+        {"layers", NULL, LR_YAML_NODE, false, &layers.value, &layers.key},
+        {"layer", NULL, LR_YAML_INDEX, false, &module->layer, &layer_key},
+        {"block", NULL, LR_YAML_INDEX, false, &module->block, NULL},
     };
     const struct lr_yaml_mapping mapping = {node, node, "a module"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    draft->numbered = layer_key != NULL ? layer_key : draft->numbered;
+    if (layers.key != NULL && draft->numbered != NULL) {
+        return lr_yaml_error(draft->yaml, layers.key,
+                             "'layers' of a module and modules that are a 'layer' each are given "
+                             "(line %d): keep one of the two",
+                             lr_yaml_line(draft->numbered));
+    }
     if (position_key != NULL && !in_ring) {
         return lr_yaml_error(draft->yaml, position_key,
                              "a place around the ring needs 'num_positions', the number of places, "
@@ -182,7 +226,9 @@ static lr_status read_module(const struct draft *draft, struct fy_node *node, lr
     }
     LR_TRY(set_axes(draft, u_key, v_key, module));
     LR_TRY(set_normal(draft, normal_key, module));
-    return count_crystals(draft, crystals_key, module->crystals[0], module->crystals[1], total);
+    lr_yaml_layers_finish(&draft->layers);
+    LR_TRY(lr_yaml_layers_read(draft->yaml, &layers, module, (const int[2]){1, 1}, &draft->layers));
+    return count_layers(draft, crystals_key, module, total);
 }
 
 static lr_status refuse_ring_rules(const struct draft *draft)
@@ -211,18 +257,15 @@ static lr_status read_modules(struct draft *draft)
                              count, LR_MAX_FILE_MODULES);
     }
     LR_TRY(refuse_ring_rules(draft));
-    draft->list = lr_alloc(count, sizeof(*draft->list), "modules", lr_yaml_log(draft->yaml));
-    if (draft->list == NULL) {
-        return LR_FAILED;
-    }
     int64_t num_crystals = 0;
     void *iterator = NULL;
     for (int k = 0; k < count; k++) {
         struct fy_node *item = fy_node_sequence_iterate(node, &iterator);
-        LR_TRY(read_module(draft, item, &draft->list[k], &num_crystals));
+        lr_module module = {0};
+        LR_TRY(read_module(draft, item, &module, &num_crystals));
+        LR_TRY(append_module(draft, &module, k));
     }
     draft->params.modules = draft->list;
-    draft->params.num_modules = count;
     return LR_OK;
 }
 
@@ -250,70 +293,45 @@ static lr_status read_ring(struct draft *draft)
     return LR_OK;
 }
 
-/* Crystals along one axis: a number, or a list with one number per block. */
-static lr_status read_blocks(struct draft *draft, struct fy_node *node, int axis)
+/* All crystals of a panel, or of one of its layers, in rings of such panels. */
+static lr_status count_panels(const struct draft *draft, const int *const blocks[2], int64_t *total)
 {
-    const bool is_list = node != NULL && fy_node_is_sequence(node);
-    const int count = is_list ? fy_node_sequence_item_count(node) : 1;
-    if (count < 1 || count > LR_MAX_FILE_MODULES) {
-        return lr_yaml_error(draft->yaml, node, "an axis must have from 1 to %d blocks, found %d",
-                             LR_MAX_FILE_MODULES, count);
+    const lr_ring *ring = &draft->description;
+    int64_t along[2] = {0, 0}, panel = 0;
+    for (int axis = 0; axis < 2; axis++) {
+        for (int k = 0; k < ring->blocks[axis]; k++) {
+            LR_TRY(count_crystals(draft, draft->crystals.key, 1, blocks[axis][k], &along[axis]));
+        }
     }
-    int *crystals = lr_alloc(count, sizeof(*crystals), "blocks", lr_yaml_log(draft->yaml));
-    if (crystals == NULL) {
-        return LR_FAILED;
-    }
-    draft->block_crystals[axis] = crystals;
-    draft->description.block_crystals[axis] = crystals;
-    draft->description.blocks[axis] = count;
-    void *iterator = NULL;
-    for (int k = 0; k < count; k++) {
-        struct fy_node *item = is_list ? fy_node_sequence_iterate(node, &iterator) : node;
-        const struct lr_yaml_field field = {axis ? "crystals along v" : "crystals along u",
-                                            NULL,
-                                            LR_YAML_COUNT,
-                                            true,
-                                            &crystals[k],
-                                            NULL};
-        LR_TRY(lr_yaml_read_value(draft->yaml, &field, item, draft->crystals.key));
-    }
-    return LR_OK;
-}
-
-static lr_status read_crystals(struct draft *draft)
-{
-    struct fy_node *node = draft->crystals.value;
-    if (node == NULL || !fy_node_is_sequence(node) || fy_node_sequence_item_count(node) != 2) {
-        return lr_yaml_error(draft->yaml, draft->crystals.key,
-                             "'crystals' must be [along u, along v], each a whole number or, for "
-                             "a panel of blocks, a list of them");
-    }
-    LR_TRY(read_blocks(draft, fy_node_sequence_get_by_index(node, 0), 0));
-    return read_blocks(draft, fy_node_sequence_get_by_index(node, 1), 1);
+    LR_TRY(count_crystals(draft, draft->crystals.key, along[0], along[1], &panel));
+    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings, panel,
+                          total);
 }
 
 static lr_status check_ring_size(const struct draft *draft)
 {
     const lr_ring *ring = &draft->description;
-    const double modules = (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1];
+    const int layers = ring->num_layers > 0 ? ring->num_layers : 1;
+    const double modules =
+        (double)ring->modules * ring->rings * ring->blocks[0] * ring->blocks[1] * layers;
     if (modules < 2) {
         return lr_yaml_error(draft->yaml, draft->ring.key, "a scanner needs at least 2 modules");
     }
     if (modules > LR_MAX_FILE_MODULES) {
         return lr_yaml_error(draft->yaml, draft->ring.key,
-                             "%.10g modules (with blocks) are too many: at most %d", modules,
-                             LR_MAX_FILE_MODULES);
+                             "%.10g modules (with blocks%s) are too many: at most %d", modules,
+                             layers > 1 ? " and layers" : "", LR_MAX_FILE_MODULES);
     }
-    int64_t along[2] = {0, 0}, total = 0;
-    for (int axis = 0; axis < 2; axis++) {
-        for (int k = 0; k < ring->blocks[axis]; k++) {
-            LR_TRY(count_crystals(draft, draft->crystals.key, 1, ring->block_crystals[axis][k],
-                                  &along[axis]));
+    int64_t total = 0;
+    for (int k = 0; k < layers; k++) {
+        const int *blocks[2] = {ring->block_crystals[0], ring->block_crystals[1]};
+        if (ring->num_layers > 0 && ring->layers[k].block_crystals[0] != NULL) {
+            blocks[0] = ring->layers[k].block_crystals[0];
+            blocks[1] = ring->layers[k].block_crystals[1];
         }
+        LR_TRY(count_panels(draft, blocks, &total));
     }
-    LR_TRY(count_crystals(draft, draft->crystals.key, along[0], along[1], &total));
-    return count_crystals(draft, draft->crystals.key, (int64_t)ring->modules * ring->rings - 1,
-                          total, &total);
+    return LR_OK;
 }
 
 static lr_status read_panel(struct draft *draft)
@@ -326,15 +344,25 @@ static lr_status read_panel(struct draft *draft)
         {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, true, ring->face_mm, NULL},
         {"depth_mm", NULL, LR_YAML_POSITIVE, true, &ring->depth_mm, NULL},
         {"block_gap_mm", NULL, LR_YAML_WIDTH_PAIR, false, ring->block_gap_mm, &gap_key},
+        {"layers", NULL, LR_YAML_NODE, false, &draft->layer_list.value, &draft->layer_list.key},
     };
     const struct lr_yaml_mapping mapping = {draft->module.value, draft->module.key, "a module"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
-    LR_TRY(read_crystals(draft));
+    LR_TRY(lr_yaml_crystals_read(draft->yaml, &draft->crystals, &draft->panel));
+    for (int k = 0; k < 2; k++) {
+        ring->block_crystals[k] = draft->panel.blocks[k];
+        ring->blocks[k] = draft->panel.count[k];
+    }
     if (ring->blocks[0] * (int64_t)ring->blocks[1] > 1 && gap_key == NULL) {
         return lr_yaml_error(draft->yaml, draft->crystals.key,
                              "a panel of blocks needs 'block_gap_mm', what is added to the pitch "
                              "between its blocks");
     }
+    const lr_module whole = {.depth_mm = ring->depth_mm};
+    LR_TRY(
+        lr_yaml_layers_read(draft->yaml, &draft->layer_list, &whole, ring->blocks, &draft->layers));
+    ring->layers = draft->layers.items;
+    ring->num_layers = draft->layers.count;
     return check_ring_size(draft);
 }
 
@@ -516,8 +544,8 @@ static lr_scanner_draft *create_draft(struct draft *draft)
 
 static void finish(struct draft *draft, struct lr_yaml *yaml)
 {
-    free(draft->block_crystals[0]);
-    free(draft->block_crystals[1]);
+    lr_yaml_crystals_finish(&draft->panel);
+    lr_yaml_layers_finish(&draft->layers);
     free(draft->list);
     free(draft->name);
     free(draft->text.chars);

@@ -23,13 +23,58 @@ static void put_number(struct lr_output *output, const char *key, double value)
 
 /* --- forms --- */
 
-static void put_blocks(struct lr_output *output, const lr_ring *ring, int axis)
+static void put_blocks(struct lr_output *output, const int *crystals, int count)
 {
-    lr_yaml_put(output, ring->blocks[axis] > 1 ? "[" : "");
-    for (int b = 0; b < ring->blocks[axis]; b++) {
-        lr_yaml_put(output, "%s%d", b ? ", " : "", ring->block_crystals[axis][b]);
+    lr_yaml_put(output, count > 1 ? "[" : "");
+    for (int b = 0; b < count; b++) {
+        lr_yaml_put(output, "%s%d", b ? ", " : "", crystals[b]);
     }
-    lr_yaml_put(output, ring->blocks[axis] > 1 ? "]" : "");
+    lr_yaml_put(output, count > 1 ? "]" : "");
+}
+
+static void put_crystals(struct lr_output *output, const lr_ring *ring, const int *const blocks[2])
+{
+    lr_yaml_put(output, "crystals: [");
+    put_blocks(output, blocks[0], ring->blocks[0]);
+    lr_yaml_put(output, ", ");
+    put_blocks(output, blocks[1], ring->blocks[1]);
+    lr_yaml_put(output, "]");
+}
+
+/* Whether a layer has the blocks of its panel. */
+static bool has_same_blocks(const lr_ring *ring, const lr_layer *layer)
+{
+    bool same = true;
+    for (int axis = 0; axis < 2; axis++) {
+        for (int b = 0; b < ring->blocks[axis]; b++) {
+            same = same && layer->block_crystals[axis][b] == ring->block_crystals[axis][b];
+        }
+    }
+    return same;
+}
+
+static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
+{
+    char text[32];
+    const lr_layer *layer = &ring->layers[index], *before = layer - 1;
+    lr_yaml_put(output, "    - {depth_mm: %s", lr_yaml_number(text, layer->depth_mm));
+    if (index > 0 && layer->front_mm != before->front_mm + before->depth_mm) {
+        lr_yaml_put(output, ", front_mm: %s", lr_yaml_number(text, layer->front_mm));
+    }
+    if (!has_same_blocks(ring, layer)) {
+        lr_yaml_put(output, ", ");
+        put_crystals(output, ring, layer->block_crystals);
+    }
+    if (layer->pitch_mm[0] != ring->pitch_mm[0] || layer->pitch_mm[1] != ring->pitch_mm[1]) {
+        lr_yaml_put_numbers(output, ", pitch_mm", layer->pitch_mm, 2);
+    }
+    if (layer->face_mm[0] != ring->face_mm[0] || layer->face_mm[1] != ring->face_mm[1]) {
+        lr_yaml_put_numbers(output, ", face_mm", layer->face_mm, 2);
+    }
+    if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0) {
+        lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
+    }
+    lr_yaml_put(output, "}\n");
 }
 
 static void put_ring(struct lr_output *output, const lr_ring *ring)
@@ -42,17 +87,19 @@ static void put_ring(struct lr_output *output, const lr_ring *ring)
     if (ring->rings > 1) {
         lr_yaml_put(output, "  ring_pitch_mm: %s\n", lr_yaml_number(text, ring->ring_pitch_mm));
     }
-    lr_yaml_put(output, "module:\n  crystals: [");
-    put_blocks(output, ring, 0);
-    lr_yaml_put(output, ", ");
-    put_blocks(output, ring, 1);
-    lr_yaml_put(output, "]\n");
+    lr_yaml_put(output, "module:\n  ");
+    put_crystals(output, ring, ring->block_crystals);
+    lr_yaml_put(output, "\n");
     lr_yaml_put_numbers(output, "  pitch_mm", ring->pitch_mm, 2);
     lr_yaml_put_numbers(output, "\n  face_mm", ring->face_mm, 2);
     if (ring->blocks[0] * ring->blocks[1] > 1) {
         lr_yaml_put_numbers(output, "\n  block_gap_mm", ring->block_gap_mm, 2);
     }
     lr_yaml_put(output, "\n  depth_mm: %s\n", lr_yaml_number(text, ring->depth_mm));
+    lr_yaml_put(output, ring->num_layers > 0 ? "  layers:\n" : "");
+    for (int k = 0; k < ring->num_layers; k++) {
+        put_layer(output, ring, k);
+    }
 }
 
 static void put_module(struct lr_output *output, const lr_module *module, bool in_ring)
@@ -68,6 +115,9 @@ static void put_module(struct lr_output *output, const lr_module *module, bool i
     if (in_ring) {
         lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d",
                     module->position, module->ring, module->first_crystal_ring);
+    }
+    if (module->layer > 0 || module->block > 0) {
+        lr_yaml_put(output, ",\n     layer: %d, block: %d", module->layer, module->block);
     }
     lr_yaml_put(output, "}\n");
 }

@@ -74,7 +74,38 @@ static lr_status take_line(void *user, const struct lr_crystal_map_line *line)
     draft->columns = line->columns;
     lr_crystal crystal = {.group = -1};
     memcpy(crystal.centre_mm, &line->numbers[line->columns - 3], sizeof(crystal.centre_mm));
+    if (line->columns == 6) {
+        if (!(line->numbers[2] >= 0 && line->numbers[2] < LR_MAX_LAYERS &&
+              line->numbers[2] == floor(line->numbers[2]))) {
+            return lr_error(draft->log, LR_BAD_INPUT,
+                            "%s:%d: layers of crystals are whole numbers from 0 to %d, found "
+                            "'%.60s'",
+                            draft->path, line->line, LR_MAX_LAYERS - 1, line->text);
+        }
+        crystal.layer = (int)line->numbers[2];
+    }
     return lr_listed_crystals_add(&draft->list, &crystal, draft->path, draft->log);
+}
+
+/* Maps may number layers from either side, and from 1: the nearest to the axis is in front. */
+static void number_layers(struct lr_listed_crystals *list)
+{
+    double radius[LR_MAX_LAYERS] = {0};
+    int count[LR_MAX_LAYERS] = {0}, number[LR_MAX_LAYERS] = {0};
+    for (int c = 0; c < list->count; c++) {
+        const lr_crystal *crystal = &list->items[c];
+        radius[crystal->layer] += hypot(crystal->centre_mm[0], crystal->centre_mm[1]);
+        count[crystal->layer]++;
+    }
+    for (int k = 0; k < LR_MAX_LAYERS; k++) {
+        for (int other = 0; other < LR_MAX_LAYERS; other++) {
+            number[k] += count[k] > 0 && count[other] > 0 &&
+                         radius[other] / count[other] < radius[k] / count[k];
+        }
+    }
+    for (int c = 0; c < list->count; c++) {
+        list->items[c].layer = number[list->items[c].layer];
+    }
 }
 
 static lr_status read_file(struct draft *draft)
@@ -143,6 +174,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given)
     struct draft draft = {.path = path, .log = given->log};
     lr_scanner *scanner = NULL;
     if (read_file(&draft) == LR_OK) {
+        number_layers(&draft.list);
         lr_crystal_list list = *given;
         list.crystals = draft.list.items;
         list.num_crystals = draft.list.count;

@@ -22,6 +22,10 @@ enum { SESSION_VERSION = 1 };
 
 const char *const lr_session_modes[] = {"scene", "voxel",  "lor", "sensitivity",
                                         "recon", "direct", NULL};
+const char *const lr_session_kernels[] = {"lor", "tube", "line", "exact", NULL};
+static const char *const families[] = {"correspondence", "direct", "listmode", NULL};
+static const char *const algorithms[] = {"osem", "ramla", NULL};
+static const char *const elements[] = {"tube", "line", "exact", NULL};
 static const char *const matrix_modes[] = {"auto", "sampled", "exact", NULL};
 static const char *const absorptions[] = {"with", "without", NULL};
 static const char *const backends[] = {"raster", "compute", "cpu", NULL};
@@ -83,7 +87,8 @@ static bool numbers_are_good(const struct lr_view_session *session)
                 all_finite(session->up, 3) && all_finite(session->slices_mm, 3) &&
                 all_finite(session->point_mm, 3) && session->view_angle_deg >= 0 &&
                 session->view_angle_deg < 180 && session->primary >= 0 && session->rays >= 0 &&
-                session->samples >= 0 && session->mu_steps >= 0;
+                session->samples >= 0 && session->mu_steps >= 0 && isfinite(session->tof_mm) &&
+                session->recon_subsets >= 0;
     for (int k = 0; k < 6; k++) {
         good = good && session->lor[k] >= 0;
     }
@@ -211,6 +216,16 @@ static void put_shown(struct lr_output *output, const struct lr_view_session *se
                 showings[!session->hides_crystals], showings[!session->hides_lors]);
 }
 
+static void put_recon(struct lr_output *output, const struct lr_view_session *session)
+{
+    if (session->has_recon) {
+        lr_yaml_put(output, "recon:\n  family: %s\n  algorithm: %s\n  elements: %s\n",
+                    families[session->recon_family], algorithms[session->recon_algorithm],
+                    elements[session->recon_elements]);
+        put_count(output, "  subsets", session->recon_subsets);
+    }
+}
+
 static void put_session(struct lr_output *output, const struct lr_view_session *session)
 {
     const int *lor = session->lor;
@@ -227,7 +242,13 @@ static void put_session(struct lr_output *output, const struct lr_view_session *
     if (session->has_lor) {
         lr_yaml_put(output, "lor:\n  first: [%d, %d, %d]\n  second: [%d, %d, %d]\n", lor[0], lor[1],
                     lor[2], lor[3], lor[4], lor[5]);
+        lr_yaml_put(output, "  kernel: %s\n", lr_session_kernels[session->lor_kernel]);
     }
+    if (session->has_lor && session->has_tof) {
+        char text[32];
+        lr_yaml_put(output, "  tof_mm: %s\n", lr_yaml_number(text, session->tof_mm));
+    }
+    put_recon(output, session);
     put_ranges(output, session);
     put_shown(output, session);
     if (session->window[0] > 0) {
@@ -392,19 +413,54 @@ static lr_status read_lor(const struct lr_yaml *yaml, const struct entry *entry,
                           struct lr_view_session *session)
 {
     double ends[2][3] = {{0}};
-    struct fy_node *at[2] = {NULL};
+    char *kernel = NULL;
+    struct fy_node *at[2] = {NULL}, *kernel_at = NULL, *tof_at = NULL;
     const struct lr_yaml_field fields[] = {
         {"first", NULL, LR_YAML_VECTOR, true, ends[0], &at[0]},
         {"second", NULL, LR_YAML_VECTOR, true, ends[1], &at[1]},
+        {"kernel", NULL, LR_YAML_TEXT, false, &kernel, &kernel_at},
+        {"tof_mm", NULL, LR_YAML_NUMBER, false, &session->tof_mm, &tof_at},
     };
     const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a LOR"};
     session->has_lor = entry->key != NULL;
     if (entry->key == NULL) {
         return LR_OK;
     }
-    LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields)));
-    LR_TRY(take_wholes(yaml, &fields[0], 0, session->lor));
-    return take_wholes(yaml, &fields[1], 0, session->lor + 3);
+    lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
+    status = status == LR_OK ? take_wholes(yaml, &fields[0], 0, session->lor) : status;
+    status = status == LR_OK ? take_wholes(yaml, &fields[1], 0, session->lor + 3) : status;
+    status = status == LR_OK ? take_word(yaml, &fields[2], lr_session_kernels, &session->lor_kernel)
+                             : status;
+    free(kernel);
+    session->has_tof = tof_at != NULL;
+    return status;
+}
+
+static lr_status read_recon(const struct lr_yaml *yaml, const struct entry *entry,
+                            struct lr_view_session *session)
+{
+    char *texts[3] = {NULL, NULL, NULL};
+    struct fy_node *at[3] = {NULL, NULL, NULL};
+    const struct lr_yaml_field fields[] = {
+        {"family", NULL, LR_YAML_TEXT, false, &texts[0], &at[0]},
+        {"algorithm", NULL, LR_YAML_TEXT, false, &texts[1], &at[1]},
+        {"elements", NULL, LR_YAML_TEXT, false, &texts[2], &at[2]},
+        {"subsets", NULL, LR_YAML_COUNT, false, &session->recon_subsets, NULL},
+    };
+    static const char *const *const words[3] = {families, algorithms, elements};
+    int *const numbers[3] = {&session->recon_family, &session->recon_algorithm,
+                             &session->recon_elements};
+    const struct lr_yaml_mapping mapping = {entry->value, entry->key, "a reconstruction"};
+    session->has_recon = entry->key != NULL;
+    if (entry->key == NULL) {
+        return LR_OK;
+    }
+    lr_status status = lr_yaml_read_fields(yaml, &mapping, fields, NUM_FIELDS(fields));
+    for (int k = 0; k < 3; k++) {
+        status = status == LR_OK ? take_word(yaml, &fields[k], words[k], numbers[k]) : status;
+        free(texts[k]);
+    }
+    return status;
 }
 
 static lr_status read_range(const struct lr_yaml *yaml, struct fy_node *node, struct fy_node *at,
@@ -509,7 +565,8 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode,
 {
     int version = 0, number = 0;
     struct fy_node *version_at = NULL, *mode_at = NULL;
-    struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, ranges = {0}, shown = {0};
+    struct entry grid = {0}, camera = {0}, voxel = {0}, lor = {0}, recon = {0}, ranges = {0},
+                 shown = {0};
     const struct lr_yaml_field fields[] = {
         {SESSION_KEY, NULL, LR_YAML_COUNT, true, &version, &version_at},
         {"scanner", NULL, LR_YAML_TEXT, false, &session->scanner, NULL},
@@ -521,6 +578,7 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode,
         {"mode", NULL, LR_YAML_TEXT, false, mode, &mode_at},
         {"voxel", NULL, LR_YAML_NODE, false, &voxel.value, &voxel.key},
         {"lor", NULL, LR_YAML_NODE, false, &lor.value, &lor.key},
+        {"recon", NULL, LR_YAML_NODE, false, &recon.value, &recon.key},
         {"ranges", NULL, LR_YAML_NODE, false, &ranges.value, &ranges.key},
         {"shown", NULL, LR_YAML_NODE, false, &shown.value, &shown.key},
         {"window", NULL, LR_YAML_COUNT_PAIR, false, session->window, NULL},
@@ -539,6 +597,7 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode,
     LR_TRY(read_camera(yaml, &camera, session));
     LR_TRY(read_voxel(yaml, &voxel, session));
     LR_TRY(read_lor(yaml, &lor, session));
+    LR_TRY(read_recon(yaml, &recon, session));
     LR_TRY(read_ranges(yaml, &ranges, session));
     return read_shown(yaml, &shown, session);
 }

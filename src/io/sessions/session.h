@@ -23,6 +23,9 @@ enum lr_session_mode {
 /* Names as they stand in the file, NULL at the end. */
 extern const char *const lr_session_modes[];
 
+/* What elements of a LOR are of, likewise: the LOR itself, and the kernels of list mode. */
+extern const char *const lr_session_kernels[];
+
 /* Ends of a colour map that a person chose. */
 struct lr_session_range {
     char name[LR_SESSION_NAME]; /* of what is coloured: "image" */
@@ -46,7 +49,13 @@ struct lr_view_session {
     bool without_mu;
     int backend; /* in lr_session_backends */
     bool has_lor;
-    int lor[6]; /* module, p, q, module, r, s */
+    int lor[6];     /* module, p, q, module, r, s */
+    int lor_kernel; /* in lr_session_kernels: of the LOR, or of an event of list mode */
+    bool has_tof;   /* of an event */
+    double tof_mm;
+    bool has_recon;
+    int recon_family, recon_algorithm, recon_elements,
+        recon_subsets; /* as the viewer counts them */
     int num_ranges;
     struct lr_session_range ranges[LR_SESSION_RANGES];
     bool has_shown;

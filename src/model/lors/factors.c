@@ -18,6 +18,51 @@ enum {
     MAX_SOURCES = 8
 };
 
+/* --- data --- */
+
+/* The first entry of sparse data that is not before a LOR. */
+static int64_t find_entry(const lr_lor_data *data, int64_t lor)
+{
+    int64_t begin = 0, end = data->count;
+    while (begin < end) {
+        const int64_t middle = begin + (end - begin) / 2;
+        if (data->index[middle] < lor) {
+            begin = middle + 1;
+        } else {
+            end = middle;
+        }
+    }
+    return begin;
+}
+
+static lr_status get_data(void *user, const lr_lor_span *span, float *values)
+{
+    const lr_lor_data *data = user;
+    int64_t entry = 0;
+    for (int64_t k = 0; k < span->count; k++) {
+        const int64_t lor = lr_span_lor(span, k);
+        if (data->index == NULL) {
+            if (lor < 0 || lor >= data->count) {
+                return LR_USAGE;
+            }
+            values[k] = data->values[lor];
+            continue;
+        }
+        entry = k == 0 ? find_entry(data, lor) : entry;
+        while (entry < data->count && data->index[entry] < lor) {
+            entry++;
+        }
+        const bool is_listed = entry < data->count && data->index[entry] == lor;
+        values[k] = is_listed ? data->values[entry] : 0.0f;
+    }
+    return LR_OK;
+}
+
+lr_lor_source lr_lor_data_source(lr_lor_data *data)
+{
+    return (lr_lor_source){get_data, data};
+}
+
 /* --- crystals --- */
 
 struct product_loop {

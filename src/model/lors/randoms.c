@@ -98,7 +98,8 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
 /* --- pooling --- */
 
 /* Places among the modules of one ring position that begin with the same crystal ring: blocks side
- * by side in a panel. 0 in an explicit list, whose modules have no positions. */
+ * by side in a panel, layer by layer. In an explicit list, whose modules have no positions, the layer
+ * alone. */
 static int block_column(const lr_scanner *scanner, int m)
 {
     const lr_module *module = &scanner->modules[m];
@@ -108,9 +109,10 @@ static int block_column(const lr_scanner *scanner, int m)
         if (before->position != module->position || before->ring != module->ring) {
             break; /* the modules of a panel follow each other */
         }
-        column += before->first_crystal_ring == module->first_crystal_ring;
+        column += before->layer == module->layer &&
+                  before->first_crystal_ring == module->first_crystal_ring;
     }
-    return column;
+    return column * LR_MAX_LAYERS + module->layer;
 }
 
 /* What crystals of a group have in common; fields not looked at are 0. */

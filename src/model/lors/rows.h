@@ -5,6 +5,8 @@
 
 #include <lr/grid.h>
 
+struct lr_row_block_sink; /* model/lors/row_block.h */
+
 /* Which rows of a matrix are wanted: voxels of a grid, each the mean over its sample points, or
  * single points. Exactly one of grid and points_mm is set. */
 struct lr_rows {
@@ -15,6 +17,8 @@ struct lr_rows {
     const int32_t *pairs; /* [num_pairs], ascending: elements of other module pairs are not wanted;
                              NULL = all. A backend may pass over it (operator/backend.h). */
     int64_t num_pairs;
+    const struct lr_row_block_sink *blocks; /* takes whole rows for the sink; NULL = nothing does. A
+                                               backend may pass over it. */
 };
 
 /* Sample points per row. */

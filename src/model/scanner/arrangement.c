@@ -27,7 +27,8 @@ bool lr_modules_may_hide(const lr_scanner *scanner)
 {
     for (int i = 0; i < scanner->num_modules; i++) {
         for (int j = 0; j < scanner->num_modules; j++) {
-            if (i != j && is_behind(scanner, i, j)) {
+            const bool same_layer = scanner->modules[i].layer == scanner->modules[j].layer;
+            if (i != j && same_layer && is_behind(scanner, i, j)) {
                 return true;
             }
         }

@@ -113,6 +113,13 @@ static bool positions_allow(const lr_scanner *scanner, const lr_module *i, const
     return least == 0 || (apart < around ? apart : around) >= least;
 }
 
+/* A photon that is stopped in one layer of a block does not reach the others, and a line to two of
+ * them has both on one side. */
+static bool layers_allow(const lr_module *i, const lr_module *j)
+{
+    return i->layer == j->layer || i->block != j->block || i->block == 0;
+}
+
 /* Room for a set of zero bits behind the words kept so far, or NULL. It is kept by keep_set. */
 static uint32_t *new_set(struct lr_mask_builder *builder, int64_t num_bits)
 {
@@ -334,7 +341,8 @@ lr_status lr_mask_builder_add(struct lr_mask_builder *builder, int i, int j, boo
 {
     const lr_scanner *scanner = builder->scanner;
     *any = false;
-    if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j])) {
+    if (!positions_allow(scanner, &scanner->modules[i], &scanner->modules[j]) ||
+        !layers_allow(&scanner->modules[i], &scanner->modules[j])) {
         return LR_OK;
     }
     if (builder->reach_mm < 0.0 && !scanner->coincidence.limits_ring_difference) {

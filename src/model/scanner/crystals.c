@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/scanner/crystal_layers.h"
 #include "model/scanner/crystal_panels.h"
 #include "model/scanner/module_index.h"
 #include "model/scanner/scanner_check.h"
@@ -272,8 +273,8 @@ static lr_scanner *build(struct draft *draft, int *crystal_of)
     return scanner;
 }
 
-lr_scanner *lr_scanner_from_crystals(const lr_crystal_list *list, int *crystal_of,
-                                     double *residual_mm)
+lr_scanner *lr_scanner_from_one_layer(const lr_crystal_list *list, int *crystal_of,
+                                      double *residual_mm)
 {
     struct draft draft = {.list = list,
                           .title = list->name != NULL ? list->name : "crystal list",

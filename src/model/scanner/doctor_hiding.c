@@ -65,7 +65,7 @@ static bool may_hide(const struct hunt *hunt, int hider, int hidden)
 {
     const lr_module *modules = hunt->scanner->modules;
     double to[3], way[3], foot[3];
-    if (hider == hidden) {
+    if (hider == hidden || modules[hider].layer != modules[hidden].layer) {
         return false;
     }
     vec_sub(modules[hidden].centre_mm, hunt->middle_mm, way);
@@ -229,7 +229,8 @@ static void tell(struct lr_examination *examination, const struct hunt *hunt)
         LR_NOTE,
         LR_FINDING_HIDING,
         {-1, -1},
-        "good where they are meant to stand so, as layers and inserts do: lines that the first "
+        "good where they are meant to stand so, as inserts do (layers of one block are given as "
+        "layers): lines that the first "
         "stops are not counted for the second; else check their places"};
     for (int k = 0; k < hunt->num_found && k < LR_FINDINGS_SPELLED; k++) {
         const struct hidden_pair *pair = &hunt->found[k];

@@ -3,8 +3,10 @@
  *
  * The ring that gives a scanner's modules: its numbers are read off the first panel and checked by
  * expanding them again. */
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
 
 #include <stdlib.h>
@@ -24,6 +26,15 @@ static double shorten(double value, double share)
     }
     return value;
 }
+
+/* A scanner that may be a ring. */
+struct candidate {
+    const lr_scanner *scanner;
+    lr_scanner
+        fronts; /* its modules of layer 0 alone; the scanner itself where there are no more */
+    int layers;
+    int panel; /* modules of a panel, of layer 0 */
+};
 
 /* Modules of the first panel: those that share the first one's place and ring. */
 static int panel_size(const lr_scanner *scanner)
@@ -82,6 +93,33 @@ static double block_gap(const lr_scanner *scanner, const lr_ring *ring, int axis
            0.5 * (a->crystals[axis] + b->crystals[axis]) * a->pitch_mm[axis];
 }
 
+/* Of a layer, from those of the first block. */
+static void read_layer(const struct candidate *candidate, int index, double share, lr_layer *layer)
+{
+    const lr_module *front = &candidate->scanner->modules[0];
+    const lr_module *module = &candidate->scanner->modules[index];
+    double way[3];
+    vec_sub(module->centre_mm, front->centre_mm, way);
+    layer->front_mm = shorten(-vec_dot(way, front->normal), share);
+    layer->depth_mm = module->depth_mm;
+    layer->offset_mm[0] = shorten(vec_dot(way, front->u), share);
+    layer->offset_mm[1] = shorten(vec_dot(way, front->v), share);
+    for (int k = 0; k < 2; k++) {
+        layer->pitch_mm[k] = module->pitch_mm[k];
+        layer->face_mm[k] = module->face_mm[k];
+    }
+}
+
+static void read_layers(const struct candidate *candidate, struct lr_ring_form *form, double share)
+{
+    form->ring.num_layers = candidate->layers > 1 ? candidate->layers : 0;
+    for (int k = 0; k < form->ring.num_layers; k++) {
+        read_layer(candidate, k, share, &form->layers[k]);
+        const double end = form->layers[k].front_mm + form->layers[k].depth_mm;
+        form->ring.depth_mm = fmax(form->ring.depth_mm, end);
+    }
+}
+
 static void read_numbers(const lr_scanner *scanner, lr_ring *ring, int panel, double share)
 {
     const lr_module *first = &scanner->modules[0];
@@ -122,7 +160,8 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            is_near(a->pitch_mm, b->pitch_mm, 2, 0) && is_near(a->face_mm, b->face_mm, 2, 0) &&
            a->depth_mm == b->depth_mm && a->crystals[0] == b->crystals[0] &&
            a->crystals[1] == b->crystals[1] && a->position == b->position && a->ring == b->ring &&
-           a->first_crystal_ring == b->first_crystal_ring;
+           a->first_crystal_ring == b->first_crystal_ring && a->layer == b->layer &&
+           a->block == b->block;
 }
 
 static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, double same_mm)
@@ -138,32 +177,101 @@ static bool is_the_scanner(const lr_scanner *scanner, const lr_ring *ring, doubl
 }
 
 /* Short numbers that give the scanner to the last bits; else any that give it to 1e-6 mm. */
-static bool try_numbers(const lr_scanner *scanner, struct lr_ring_form *form, int panel)
+static bool try_numbers(const struct candidate *candidate, struct lr_ring_form *form)
 {
     static const double shares[] = {1e-13, 4e-15, 1e-15, 0};
     for (int k = 0; k < 4; k++) {
-        read_numbers(scanner, &form->ring, panel, shares[k]);
-        if (is_the_scanner(scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) {
+        read_numbers(&candidate->fronts, &form->ring, candidate->panel, shares[k]);
+        read_layers(candidate, form, shares[k]);
+        if (is_the_scanner(candidate->scanner, &form->ring, k < 3 ? 1e-13 : 1e-6)) {
             return true;
         }
     }
     return false;
 }
 
+/* Counts crystals of the layers' blocks in the first panel. */
+static lr_status count_layers(const struct candidate *candidate, struct lr_ring_form *form,
+                              const lr_log *log)
+{
+    lr_ring *ring = &form->ring;
+    const int blocks = ring->blocks[0] + ring->blocks[1], layers = candidate->layers;
+    if (layers < 2) {
+        return LR_OK;
+    }
+    form->layers = lr_alloc(layers, sizeof(*form->layers), "layers", log);
+    form->layer_crystals = lr_alloc((int64_t)layers * blocks, sizeof(int), "layers", log);
+    if (form->layers == NULL || form->layer_crystals == NULL) {
+        return LR_FAILED;
+    }
+    ring->layers = form->layers;
+    for (int layer = 0; layer < layers; layer++) {
+        for (int b = 0; b < blocks; b++) {
+            const int axis = b < ring->blocks[0] ? 0 : 1;
+            const int block = axis == 0 ? b : (b - ring->blocks[0]) * ring->blocks[0];
+            form->layer_crystals[layer * blocks + b] =
+                candidate->scanner->modules[block * layers + layer].crystals[axis];
+        }
+        form->layers[layer].block_crystals[0] = &form->layer_crystals[layer * blocks];
+        form->layers[layer].block_crystals[1] =
+            &form->layer_crystals[layer * blocks + ring->blocks[0]];
+    }
+    return LR_OK;
+}
+
+/* Every so many modules are a block, and its front comes first. */
+static lr_status find_fronts(struct candidate *candidate, const lr_log *log)
+{
+    const lr_scanner *scanner = candidate->scanner;
+    candidate->layers = lr_scanner_num_layers(scanner);
+    candidate->fronts = *scanner;
+    if (candidate->layers == 1 || scanner->num_modules % candidate->layers != 0) {
+        return LR_OK;
+    }
+    const int count = scanner->num_modules / candidate->layers;
+    candidate->fronts.num_modules = count;
+    candidate->fronts.modules = lr_alloc(count, sizeof(*candidate->fronts.modules), "modules", log);
+    if (candidate->fronts.modules == NULL) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < count; m++) {
+        candidate->fronts.modules[m] = scanner->modules[m * candidate->layers];
+    }
+    return LR_OK;
+}
+
+static bool may_be_ring(struct candidate *candidate)
+{
+    const lr_scanner *fronts = &candidate->fronts;
+    candidate->panel = panel_size(fronts);
+    return candidate->scanner->num_modules % candidate->layers == 0 && fronts->num_positions >= 2 &&
+           candidate->panel >= 1 &&
+           fronts->num_modules % (fronts->num_positions * (int64_t)candidate->panel) == 0 &&
+           candidate->panel % row_size(fronts, candidate->panel) == 0;
+}
+
+static lr_status find_form(struct candidate *candidate, struct lr_ring_form *form, bool *found,
+                           const lr_log *log)
+{
+    LR_TRY(find_fronts(candidate, log));
+    if (!may_be_ring(candidate)) {
+        return LR_OK;
+    }
+    LR_TRY(count_blocks(&candidate->fronts, form, candidate->panel, log));
+    LR_TRY(count_layers(candidate, form, log));
+    *found = try_numbers(candidate, form);
+    return LR_OK;
+}
+
 lr_status lr_ring_form_find(const lr_scanner *scanner, struct lr_ring_form *form, bool *found,
                             const lr_log *log)
 {
+    struct candidate candidate = {.scanner = scanner};
     *form = (struct lr_ring_form){0};
     *found = false;
-    const int panel = panel_size(scanner);
-    if (scanner->num_positions < 2 || panel < 1 ||
-        scanner->num_modules % (scanner->num_positions * (int64_t)panel) != 0 ||
-        panel % row_size(scanner, panel) != 0) {
-        return LR_OK;
-    }
-    const lr_status status = count_blocks(scanner, form, panel, log);
-    if (status == LR_OK) {
-        *found = try_numbers(scanner, form, panel);
+    const lr_status status = find_form(&candidate, form, found, log);
+    if (candidate.fronts.modules != scanner->modules) {
+        free(candidate.fronts.modules);
     }
     if (!*found) {
         lr_ring_form_finish(form);
@@ -175,5 +283,7 @@ void lr_ring_form_finish(struct lr_ring_form *form)
 {
     free(form->block_crystals[0]);
     free(form->block_crystals[1]);
+    free(form->layers);
+    free(form->layer_crystals);
     *form = (struct lr_ring_form){0};
 }

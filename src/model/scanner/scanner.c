@@ -21,7 +21,7 @@ static void normalise(double a[3])
     }
 }
 
-static void set_normal(lr_module *module)
+void lr_module_set_normal(lr_module *module)
 {
     const double *f = module->centre_mm;
     double n[3];
@@ -41,7 +41,7 @@ static void complete_axes(lr_module *module)
     normalise(module->u);
     vec_add_scaled(module->v, -vec_dot(module->u, module->v), module->u, module->v);
     normalise(module->v);
-    set_normal(module);
+    lr_module_set_normal(module);
 }
 
 static void fill_modules(lr_scanner *scanner, const lr_module *modules)

@@ -117,6 +117,13 @@ static lr_status check_module(const lr_scanner_params *params, int index)
     LR_TRY(check_sizes_along(title, index, module, 0, params->log));
     LR_TRY(check_sizes_along(title, index, module, 1, params->log));
     LR_TRY(check_depths(params, index));
+    if (module->layer < 0 || module->layer >= LR_MAX_LAYERS ||
+        module->block < (module->layer > 0 ? 1 : 0)) {
+        return lr_error(params->log, LR_BAD_INPUT,
+                        "%s: module %d is layer %d of block %d: layers run from 0 to %d, and "
+                        "blocks of them from 1",
+                        title, index, module->layer, module->block, LR_MAX_LAYERS - 1);
+    }
     const int num_positions = params->num_positions;
     if (num_positions > 0 && (module->position < 0 || module->position >= num_positions)) {
         return lr_error(params->log, LR_BAD_INPUT,

@@ -16,6 +16,9 @@ const char *lr_scanner_title(const lr_scanner_params *params);
 /* Checks everything but overlaps: numbers, axes, sizes, crystal count, coincidence rules. */
 lr_status lr_scanner_check_params(const lr_scanner_params *params);
 
+/* Sets a module's normal, which points inwards, from its centre and axes. */
+void lr_module_set_normal(lr_module *module);
+
 /* LR_BAD_INPUT when the boxes that two modules' crystals fill (pitch rectangle x depth, behind the
  * front face) overlap by more than LR_OVERLAP_TOLERANCE_MM. The modules' normals are set. */
 lr_status lr_scanner_check_overlaps(const char *title, const lr_module *modules, int num_modules,

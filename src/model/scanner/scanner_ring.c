@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/vec.h"
+#include "model/scanner/layers.h"
 #include "model/scanner/scanner_check.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ struct layout {
     int rings;
     int blocks[2];
     int crystals[2]; /* of a whole panel */
+    int layers;
 };
 
 static lr_status check_lengths(const char *title, const lr_ring *ring, const lr_log *log)
@@ -102,6 +104,34 @@ static lr_status count_crystals(const char *title, const lr_ring *ring, int axis
     return LR_OK;
 }
 
+static lr_status check_layers(const char *title, const lr_ring *ring, const lr_log *log)
+{
+    if (ring->num_layers < 0 || ring->num_layers > LR_MAX_LAYERS) {
+        return lr_error(log, LR_BAD_INPUT, "%s: %d layers of crystals: at most %d are supported",
+                        title, ring->num_layers, LR_MAX_LAYERS);
+    }
+    for (int k = 0; k < ring->num_layers; k++) {
+        const lr_layer *layer = &ring->layers[k];
+        if (!(isfinite(layer->depth_mm) && layer->depth_mm > 0) || !isfinite(layer->front_mm)) {
+            return lr_error(log, LR_BAD_INPUT,
+                            "%s: layer %d begins at %.6g mm and is %.6g mm deep: give positive "
+                            "lengths",
+                            title, k, layer->front_mm, layer->depth_mm);
+        }
+    }
+    const struct lr_layer_fault fault =
+        lr_layers_find_fault(ring->layers, ring->num_layers, ring->depth_mm);
+    if (fault.layer < 0) {
+        return LR_OK;
+    }
+    return lr_error(log, LR_BAD_INPUT,
+                    fault.leaves ? "%s: layer %d of the crystals ends %.3g mm behind the module of "
+                                   "that depth: make the layers thinner or the module deeper"
+                                 : "%s: layer %d of the crystals begins %.3g mm before the end of "
+                                   "the layer before: make that thinner or move this one back",
+                    title, fault.layer, fault.excess_mm);
+}
+
 static lr_status check_ring(const char *title, const lr_ring *ring, struct layout *layout,
                             const lr_log *log)
 {
@@ -111,8 +141,10 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     layout->rings = ring->rings > 0 ? ring->rings : 1;
     LR_TRY(count_crystals(title, ring, 0, layout, log));
     LR_TRY(count_crystals(title, ring, 1, layout, log));
-    const double count =
-        (double)layout->rings * ring->modules * layout->blocks[0] * layout->blocks[1];
+    LR_TRY(check_layers(title, ring, log));
+    layout->layers = ring->num_layers > 0 ? ring->num_layers : 1;
+    const double count = (double)layout->rings * ring->modules * layout->blocks[0] *
+                         layout->blocks[1] * layout->layers;
     if (count > MAX_MODULES) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s: the ring consists of %.0f modules: at most %d are supported", title,
@@ -121,14 +153,19 @@ static lr_status check_ring(const char *title, const lr_ring *ring, struct layou
     return LR_OK;
 }
 
-/* Crystals of the blocks before this one along an axis. */
-static int crystals_before(const lr_ring *ring, int axis, int block)
+/* Crystals of the blocks before this one along an axis, given those of each. */
+static int sum_before(const int *block_crystals, int block)
 {
     int sum = 0;
     for (int b = 0; b < block; b++) {
-        sum += ring->block_crystals[axis][b];
+        sum += block_crystals[b];
     }
     return sum;
+}
+
+static int crystals_before(const lr_ring *ring, int axis, int block)
+{
+    return sum_before(ring->block_crystals[axis], block);
 }
 
 /* Where a block's centre lies along an axis, from the panel's centre. */
@@ -168,6 +205,21 @@ static lr_module block_module(const struct layout *layout, int ring_index, int k
     return module;
 }
 
+/* The layers of a block, from modules[0] on. */
+static void fill_layers(const struct layout *layout, const lr_module *whole, const int block[2],
+                        lr_module *modules)
+{
+    const lr_ring *ring = layout->ring;
+    for (int k = 0; k < layout->layers; k++) {
+        const int *own = ring->layers[k].block_crystals[1];
+        modules[k] = lr_layer_module(whole, ring->layers, k, block);
+        if (own != NULL) {
+            modules[k].first_crystal_ring =
+                whole->ring * sum_before(own, layout->blocks[1]) + sum_before(own, block[1]);
+        }
+    }
+}
+
 static void fill_panels(const struct layout *layout, lr_module *modules)
 {
     int index = 0;
@@ -176,7 +228,13 @@ static void fill_panels(const struct layout *layout, lr_module *modules)
             for (int block_v = 0; block_v < layout->blocks[1]; block_v++) {
                 for (int block_u = 0; block_u < layout->blocks[0]; block_u++) {
                     const int block[2] = {block_u, block_v};
-                    modules[index++] = block_module(layout, ring, k, block);
+                    modules[index] = block_module(layout, ring, k, block);
+                    if (layout->ring->num_layers > 0) {
+                        lr_module whole = modules[index];
+                        whole.block = layout->layers > 1 ? index / layout->layers + 1 : 0;
+                        fill_layers(layout, &whole, block, &modules[index]);
+                    }
+                    index += layout->layers;
                 }
             }
         }
@@ -190,12 +248,35 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
     if (check_ring(title, ring, &layout, log) != LR_OK) {
         return NULL;
     }
-    *num_modules = layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1];
+    *num_modules =
+        layout.rings * ring->modules * layout.blocks[0] * layout.blocks[1] * layout.layers;
     lr_module *modules = lr_alloc(*num_modules, sizeof(*modules), "the modules", log);
     if (modules != NULL) {
         fill_panels(&layout, modules);
     }
     return modules;
+}
+
+/* Rings of crystals are counted layer by layer, and differences need the same count in all. */
+static lr_status check_ring_rule(const lr_scanner_params *params, const lr_ring *ring)
+{
+    if (!params->coincidence.limits_ring_difference) {
+        return LR_OK;
+    }
+    const int blocks = ring->blocks[1] > 0 ? ring->blocks[1] : 1;
+    for (int k = 0; k < ring->num_layers; k++) {
+        const int *own = ring->layers[k].block_crystals[1];
+        for (int b = 0; own != NULL && b < blocks; b++) {
+            if (own[b] != ring->block_crystals[1][b]) {
+                return lr_error(params->log, LR_BAD_INPUT,
+                                "%s: layer %d has %d crystals along v where the module has %d, so "
+                                "that layers have no crystal rings in common: leave "
+                                "max_ring_difference out",
+                                lr_scanner_title(params), k, own[b], ring->block_crystals[1][b]);
+            }
+        }
+    }
+    return LR_OK;
 }
 
 lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_ring *ring)
@@ -208,7 +289,8 @@ lr_scanner *lr_scanner_create_ring(const lr_scanner_params *params, const lr_rin
     }
     expanded.modules = modules;
     expanded.num_positions = ring->modules;
-    lr_scanner *scanner = lr_scanner_create(&expanded);
+    lr_scanner *scanner =
+        check_ring_rule(params, ring) == LR_OK ? lr_scanner_create(&expanded) : NULL;
     free(modules);
     return scanner;
 }

@@ -16,6 +16,8 @@ lr_module *lr_ring_expand(const char *title, const lr_ring *ring, int *num_modul
 struct lr_ring_form {
     lr_ring ring;
     int *block_crystals[2]; /* owned; ring.block_crystals points there */
+    lr_layer *layers;       /* owned; ring.layers points there */
+    int *layer_crystals;    /* owned; theirs point there */
 };
 
 /* Finds the ring whose modules are the scanner's, in its order, to within 1e-6 mm. Numbers are

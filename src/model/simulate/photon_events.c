@@ -3,10 +3,12 @@
  *
  * Photon pairs from an activity to the crystals, with time of flight: a geometric Monte Carlo
  * simulation whose random numbers are counted by pair (Philox4x32-10 of Random123). */
+#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/scanner/layers.h"
 #include "model/simulate/sight.h"
 
 #include <Random123/philox.h>
@@ -15,10 +17,17 @@
 #include <stdlib.h>
 
 /* Pairs that one worker follows in a row, and such runs between two deliveries of events. */
-enum { RUN_PAIRS = 1024, RUNS = 64 };
+enum { RUN_PAIRS = 1024, RUNS = 512 };
 
-/* Equal shares of the activity, of each of which it is known where its first voxel is. */
-enum { SHARES = 1 << 16 };
+/* Pairs between asking for memory and needing it. */
+enum { AHEAD = 8 };
+
+/* Equal shares of the activity, of each of which it is known where its first voxel is; at most. */
+enum { MOST_SHARES = 1 << 20 };
+
+/* No number from the normal distribution of a pair is larger, since 2^-54 is the smallest of the
+ * uniform ones: sqrt(2 log(2^54)) = 8.652. */
+static const double most_sigmas = 8.66;
 
 static const double pi = 3.14159265358979323846;
 static const double light_mm_per_ps = 0.299792458;
@@ -30,12 +39,20 @@ struct simulation {
     const lr_photon_params *params;
     double *cumulated; /* owned [num_voxels]: sum of the activity up to and with the voxel */
     int64_t num_voxels;
-    int64_t *share_begin;      /* owned [SHARES + 1]: voxels that shares begin in */
+    int num_shares;
+    int64_t *share_begin;      /* owned [num_shares + 1]: voxels that shares begin in */
     double sigma_mm;           /* of tof_mm */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     struct lr_sight sight;
-    lr_event *events; /* owned [RUNS][RUN_PAIRS] */
-    int num_events[RUNS];
+    int num_layers;
+    double most_up; /* directions with a larger axial part, up or down, meet no two modules */
+    struct batch {
+        lr_event *events; /* owned [RUNS][RUN_PAIRS] */
+        int num_events[RUNS];
+        int64_t first_pair;
+    } batches[2]; /* one is followed while the other is delivered */
+    struct batch *following;
+    int threads;
     int64_t next_pair;
 };
 
@@ -90,24 +107,68 @@ static int64_t search(const struct simulation *simulation, double share, int64_t
 
 static lr_status divide_activity(struct simulation *simulation)
 {
+    const double *cumulated = simulation->cumulated, total = cumulated[simulation->num_voxels - 1];
+    int shares = 1;
+    while (shares < MOST_SHARES && shares < simulation->num_voxels) {
+        shares *= 2;
+    }
+    simulation->num_shares = shares;
     simulation->share_begin =
-        lr_alloc(SHARES + 1, sizeof(int64_t), "an activity", simulation->params->log);
+        lr_alloc(shares + 1, sizeof(int64_t), "an activity", simulation->params->log);
     if (simulation->share_begin == NULL) {
         return LR_FAILED;
     }
     int64_t begin = 0;
-    for (int k = 0; k <= SHARES; k++) {
-        begin = search(simulation, (double)k / SHARES, begin, simulation->num_voxels - 1);
+    for (int k = 0; k <= shares; k++) {
+        const double wanted = (double)k / shares * total;
+        while (begin < simulation->num_voxels - 1 && !(cumulated[begin] > wanted)) {
+            begin++;
+        }
         simulation->share_begin[k] = begin;
     }
     return LR_OK;
 }
 
-/* share: 0 < share < 1 */
-static int64_t find_voxel(const struct simulation *simulation, double share)
+/* Of the share of the activity that a number, 0 < number < 1, lies in, and of the next one. */
+static const int64_t *share_of(const struct simulation *simulation, double number)
 {
-    const int64_t *begin = &simulation->share_begin[(int)(share * SHARES)];
-    return search(simulation, share, begin[0], begin[1]);
+    return &simulation->share_begin[(int)(number * simulation->num_shares)];
+}
+
+/* Half of the transaxial way between two modules that a line may meet at least, squared: the line passes the
+ * axis no farther out than its point and the blur allow. */
+static double half_way_squared(const struct simulation *simulation)
+{
+    const lr_photon_params *params = simulation->params;
+    const lr_grid *grid = &params->activity->grid;
+    double farthest = 0;
+    for (int64_t k = 0; k < simulation->num_voxels; k++) {
+        double centre_mm[3];
+        if (params->activity->values[k] > 0) {
+            lr_grid_voxel_centre(grid, k, centre_mm);
+            farthest = fmax(farthest, hypot(centre_mm[0], centre_mm[1]));
+        }
+    }
+    const double off_mm = farthest + 0.5 * hypot(grid->voxel_mm[0], grid->voxel_mm[1]) +
+                          most_sigmas / fwhm_per_sigma * params->blur.most_radial_mm;
+    const double inner_mm = simulation->sight.radius_mm[0];
+    return off_mm < inner_mm ? inner_mm * inner_mm - off_mm * off_mm : 0;
+}
+
+/* A line that meets modules on both sides of its point goes no more than the scanner's length along the axis
+ * while it crosses the bore. */
+static void bound_directions(struct simulation *simulation)
+{
+    const struct lr_sight *sight = &simulation->sight;
+    const lr_photon_blur *blur = &simulation->params->blur;
+    const double square = half_way_squared(simulation);
+    const double length = sight->axial_mm[1] - sight->axial_mm[0];
+    const bool is_bounded = blur->radial_mm == NULL || blur->most_radial_mm > 0;
+    simulation->most_up = 1;
+    if (sight->is_open && is_bounded && square > 0) {
+        const double steepest = 0.5 * length / sqrt(square);
+        simulation->most_up = fmin(1, steepest / hypot(1, steepest) + 1e-6);
+    }
 }
 
 struct pair {
@@ -115,21 +176,53 @@ struct pair {
     double point_mm[3], direction[3];
 };
 
-static struct pair draw_pair(const struct simulation *simulation, int64_t number)
+/* A pair that may be detected, and its random numbers so far. */
+struct drawn {
+    int64_t number;
+    double up, turn;       /* of the direction: its axial part, and the transaxial angle */
+    double share, place;   /* of the voxel, and within it */
+    const int64_t *voxels; /* of the share */
+};
+
+/* Those of a run that may be detected, and what finds their voxels is on its way to the cache. Returns how
+ * many they are. drawn: [RUN_PAIRS] */
+static int draw_run(const struct simulation *simulation, int64_t first, struct drawn *drawn)
+{
+    const uint64_t seed = simulation->params->seed;
+    int num = 0;
+    for (int64_t number = first; number < first + RUN_PAIRS; number++) {
+        double u[2];
+        uniform_pair(seed, number, 2, u);
+        const double up = 2 * u[0] - 1;
+        if (fabs(up) <= simulation->most_up) {
+            drawn[num++] = (struct drawn){.number = number, .up = up, .turn = u[1]};
+        }
+    }
+    for (int k = 0; k < num; k++) {
+        double u[2];
+        uniform_pair(seed, drawn[k].number, 0, u);
+        drawn[k].share = u[0];
+        drawn[k].place = u[1];
+        drawn[k].voxels = share_of(simulation, u[0]);
+        __builtin_prefetch(drawn[k].voxels);
+    }
+    return num;
+}
+
+static struct pair complete_pair(const struct simulation *simulation, const struct drawn *drawn)
 {
     const lr_photon_params *params = simulation->params;
     const lr_grid *grid = &params->activity->grid;
-    double u[3][2];
-    struct pair pair = {.number = number};
-    for (uint32_t part = 0; part < 3; part++) {
-        uniform_pair(params->seed, number, part, u[part]);
-    }
-    lr_grid_voxel_centre(grid, find_voxel(simulation, u[0][0]), pair.point_mm);
-    const double place[3] = {u[0][1], u[1][0], u[1][1]};
+    const double up = drawn->up, across = sqrt(1 - up * up), angle = 2 * pi * drawn->turn;
+    struct pair pair = {.number = drawn->number};
+    double u[2];
+    uniform_pair(params->seed, drawn->number, 1, u);
+    lr_grid_voxel_centre(grid, search(simulation, drawn->share, drawn->voxels[0], drawn->voxels[1]),
+                         pair.point_mm);
+    const double place[3] = {drawn->place, u[0], u[1]};
     for (int k = 0; k < 3; k++) {
         pair.point_mm[k] += (place[k] - 0.5) * grid->voxel_mm[k];
     }
-    const double up = 2 * u[2][0] - 1, across = sqrt(1 - up * up), angle = 2 * pi * u[2][1];
     pair.direction[0] = across * cos(angle);
     pair.direction[1] = across * sin(angle);
     pair.direction[2] = up;
@@ -164,6 +257,18 @@ static void blur_pair(const struct simulation *simulation, struct pair *pair)
     vec_add_scaled(pair->point_mm, size * cos(2 * pi * u[1]) * radial_mm, radial, pair->point_mm);
     vec_add_scaled(pair->point_mm, size * sin(2 * pi * u[1]) * blur->axial_mm, axial,
                    pair->point_mm);
+}
+
+/* The layers in which the pair's two photons may be met: without penetration each layer counts as if
+ * it were the only one, so that any is as likely. */
+static void draw_layers(const struct simulation *simulation, const struct pair *pair, int layers[2])
+{
+    double u[2] = {0, 0};
+    if (simulation->num_layers > 1) {
+        uniform_pair(simulation->params->seed, pair->number, 5, u);
+    }
+    layers[0] = (int)(u[0] * simulation->num_layers);
+    layers[1] = (int)(u[1] * simulation->num_layers);
 }
 
 /* Distance to the module's detection plane and the crystal hit there, -1 in a gap or from behind,
@@ -202,8 +307,9 @@ static bool meet(const struct simulation *simulation, int m, const struct pair *
     return true;
 }
 
-/* The first module met so far. */
+/* The first module of a layer met so far. */
 struct nearest {
+    int layer;
     double distance_mm;
     int module, crystal;
 };
@@ -216,22 +322,24 @@ static void meet_sector(const struct simulation *simulation, const struct pair *
         const int m = sight->modules[k];
         double distance_mm;
         int crystal;
-        if (meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
+        if (sight->scanner->modules[m].layer == nearest->layer &&
+            meet(simulation, m, pair, sign, &distance_mm, &crystal) &&
             (distance_mm < nearest->distance_mm ||
              (distance_mm == nearest->distance_mm && m < nearest->module))) {
-            *nearest = (struct nearest){distance_mm, m, crystal};
+            *nearest = (struct nearest){nearest->layer, distance_mm, m, crystal};
         }
     }
 }
 
-/* The crystal of the first module on that side, -1: none. */
-static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign)
+/* The crystal of the first module of a layer on that side, -1: none. */
+static int first_crystal(const struct simulation *simulation, const struct pair *pair, double sign,
+                         int layer)
 {
     const double direction[3] = {sign * pair->direction[0], sign * pair->direction[1],
                                  sign * pair->direction[2]};
     const struct lr_sight_sectors sectors =
         lr_sight_find(&simulation->sight, pair->point_mm, direction);
-    struct nearest nearest = {HUGE_VAL, -1, -1};
+    struct nearest nearest = {layer, HUGE_VAL, -1, -1};
     for (int s = sectors.first; s <= sectors.last; s++) {
         meet_sector(simulation, pair, sign, s % LR_SIGHT_SECTORS, &nearest);
     }
@@ -243,8 +351,10 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
 {
     const lr_lors *lors = simulation->params->lors;
     double a_mm[3], b_mm[3], along[3], from_a[3];
-    const int a = first_crystal(simulation, pair, -1);
-    const int b = a >= 0 ? first_crystal(simulation, pair, 1) : -1;
+    int layers[2];
+    draw_layers(simulation, pair, layers);
+    const int a = first_crystal(simulation, pair, -1, layers[0]);
+    const int b = a >= 0 ? first_crystal(simulation, pair, 1, layers[1]) : -1;
     const int64_t lor = b >= 0 ? lr_lors_number(lors, a, b) : -1;
     if (lor < 0 || !lr_lors_in_coincidence(lors, lor)) {
         return false;
@@ -261,38 +371,61 @@ static bool detect(const struct simulation *simulation, const struct pair *pair,
     return true;
 }
 
-static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
+/* Returns how many of a run are detected. */
+static int follow_run(const struct simulation *simulation, int64_t first, lr_event *events)
 {
-    struct simulation *simulation = user;
     const lr_photon_blur *blur = &simulation->params->blur;
     const bool blurs = blur->radial_mm != NULL || blur->axial_mm > 0;
+    struct drawn drawn[RUN_PAIRS];
+    const int num = draw_run(simulation, first, drawn);
+    int held = 0;
+    for (int k = 0; k < num; k++) {
+        const int ahead = k + AHEAD < num ? k + AHEAD : k;
+        __builtin_prefetch(&simulation->cumulated[drawn[ahead].voxels[0]]);
+        struct pair pair = complete_pair(simulation, &drawn[k]);
+        if (blurs) {
+            blur_pair(simulation, &pair);
+        }
+        held += detect(simulation, &pair, &events[held]);
+    }
+    return held;
+}
+
+static void follow_runs(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct simulation *simulation = user;
+    struct batch *batch = simulation->following;
     (void)worker;
     for (int64_t run = begin; run < end; run++) {
-        lr_event *events = simulation->events + run * RUN_PAIRS;
-        const int64_t first = simulation->next_pair + run * RUN_PAIRS;
-        int held = 0;
-        for (int64_t number = first; number < first + RUN_PAIRS; number++) {
-            struct pair pair = draw_pair(simulation, number);
-            if (blurs) {
-                blur_pair(simulation, &pair);
-            }
-            held += detect(simulation, &pair, &events[held]);
-        }
-        simulation->num_events[run] = held;
+        batch->num_events[run] = follow_run(simulation, batch->first_pair + run * RUN_PAIRS,
+                                            batch->events + run * RUN_PAIRS);
     }
 }
 
+static void follow_batch(void *user)
+{
+    struct simulation *simulation = user;
+    lr_parallel_for(simulation->threads, RUNS, 1, follow_runs, simulation);
+}
+
+/* Where events go. */
+struct delivery {
+    const lr_event_sink *sink;
+    double duration_s;
+};
+
 /* Hands on the events of the runs, up to the number wanted. */
-static lr_status deliver(struct simulation *simulation, double duration_s,
-                         const lr_event_sink *sink, int64_t *found)
+static lr_status deliver(const struct simulation *simulation, const struct batch *batch,
+                         const struct delivery *delivery, int64_t *found)
 {
     const int64_t wanted = simulation->params->count;
+    const lr_event_sink *sink = delivery->sink;
     for (int run = 0; run < RUNS && *found < wanted; run++) {
-        lr_event *events = simulation->events + (int64_t)run * RUN_PAIRS;
+        lr_event *events = batch->events + (int64_t)run * RUN_PAIRS;
         int held = 0;
-        for (; held < simulation->num_events[run] && *found < wanted; held++, ++*found) {
-            events[held].time_ms =
-                (uint32_t)fmin(1e3 * duration_s * ((double)*found / (double)wanted), UINT32_MAX);
+        for (; held < batch->num_events[run] && *found < wanted; held++, ++*found) {
+            events[held].time_ms = (uint32_t)fmin(
+                1e3 * delivery->duration_s * ((double)*found / (double)wanted), UINT32_MAX);
         }
         if (held > 0) {
             LR_TRY(sink->take(sink->user, events, held));
@@ -301,23 +434,62 @@ static lr_status deliver(struct simulation *simulation, double duration_s,
     return LR_OK;
 }
 
-static lr_status run(struct simulation *simulation, double duration_s, const lr_event_sink *sink)
+/* Readies the next pairs for a batch. known: events that are there already. */
+static lr_status begin_batch(struct simulation *simulation, struct batch *batch, int64_t known)
+{
+    if (simulation->next_pair > most_pairs_an_event * (known + 1)) {
+        return lr_error(simulation->params->log, LR_FAILED,
+                        "of %lld photon pairs %lld are detected: the activity lies where the "
+                        "scanner does not see it",
+                        (long long)simulation->next_pair, (long long)known);
+    }
+    batch->first_pair = simulation->next_pair;
+    simulation->next_pair += (int64_t)RUNS * RUN_PAIRS;
+    simulation->following = batch;
+    return LR_OK;
+}
+
+static int64_t count_events(const struct batch *batch)
+{
+    int64_t count = 0;
+    for (int run = 0; run < RUNS; run++) {
+        count += batch->num_events[run];
+    }
+    return count;
+}
+
+/* Delivers a batch while the next one is followed, if one is needed. */
+static lr_status deliver_and_follow(struct simulation *simulation, int turn,
+                                    const struct delivery *delivery, int64_t *found)
 {
     const lr_photon_params *params = simulation->params;
-    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
+    const struct batch *batch = &simulation->batches[turn];
+    const int64_t known = *found + count_events(batch);
+    struct lr_background background = {0};
+    if (known < params->count) {
+        LR_TRY(begin_batch(simulation, &simulation->batches[1 - turn], known));
+        lr_background_start(&background, follow_batch, simulation);
+    }
+    lr_status status = deliver(simulation, batch, delivery, found);
+    if (status == LR_OK) {
+        status = lr_progress_report(params->progress, "following photon pairs", (double)*found,
+                                    (double)params->count);
+    }
+    lr_background_wait(&background);
+    return status;
+}
+
+static lr_status run(struct simulation *simulation, const struct delivery *delivery)
+{
+    const lr_photon_params *params = simulation->params;
     int64_t found = 0;
-    while (found < params->count) {
-        if (simulation->next_pair > most_pairs_an_event * (found + 1)) {
-            return lr_error(params->log, LR_FAILED,
-                            "of %lld photon pairs %lld are detected: the activity lies where the "
-                            "scanner does not see it",
-                            (long long)simulation->next_pair, (long long)found);
-        }
-        lr_parallel_for(threads, RUNS, 1, follow_runs, simulation);
-        simulation->next_pair += (int64_t)RUNS * RUN_PAIRS;
-        LR_TRY(deliver(simulation, duration_s, sink, &found));
-        LR_TRY(lr_progress_report(params->progress, "following photon pairs", (double)found,
-                                  (double)params->count));
+    simulation->threads = params->threads > 0 ? params->threads : lr_num_processors();
+    if (params->count > 0) {
+        LR_TRY(begin_batch(simulation, &simulation->batches[0], 0));
+        follow_batch(simulation);
+    }
+    for (int turn = 0; found < params->count; turn = 1 - turn) {
+        LR_TRY(deliver_and_follow(simulation, turn, delivery, &found));
     }
     return LR_OK;
 }
@@ -347,14 +519,19 @@ static lr_status prepare(struct simulation *simulation)
     LR_TRY(check_blur(params));
     LR_TRY(cumulate(simulation));
     LR_TRY(divide_activity(simulation));
+    simulation->num_layers = lr_scanner_num_layers(scanner);
     LR_TRY(lr_sight_init(&simulation->sight, scanner, params->log));
     simulation->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*simulation->detection_mm), "modules", params->log);
-    simulation->events =
-        lr_alloc((int64_t)RUNS * RUN_PAIRS, sizeof(lr_event), "events", params->log);
-    if (simulation->detection_mm == NULL || simulation->events == NULL) {
+    for (int k = 0; k < 2; k++) {
+        simulation->batches[k].events =
+            lr_alloc((int64_t)RUNS * RUN_PAIRS, sizeof(lr_event), "events", params->log);
+    }
+    if (simulation->detection_mm == NULL || simulation->batches[0].events == NULL ||
+        simulation->batches[1].events == NULL) {
         return LR_FAILED;
     }
+    bound_directions(simulation);
     for (int m = 0; m < scanner->num_modules; m++) {
         lr_scanner_detection_centre(scanner, m, simulation->detection_mm[m]);
     }
@@ -379,7 +556,7 @@ lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event
     };
     lr_status status = prepare(&simulation);
     if (status == LR_OK) {
-        status = run(&simulation, duration_s, sink);
+        status = run(&simulation, &(struct delivery){sink, duration_s});
     }
     if (info != NULL) {
         *info = (lr_events_info){
@@ -388,7 +565,8 @@ lr_status lr_events_from_activity(const lr_photon_params *params, const lr_event
         info->weight = (double)params->count;
     }
     lr_sight_finish(&simulation.sight);
-    free(simulation.events);
+    free(simulation.batches[0].events);
+    free(simulation.batches[1].events);
     free(simulation.detection_mm);
     free(simulation.share_begin);
     free(simulation.cumulated);

@@ -169,8 +169,9 @@ struct lr_sight_sectors lr_sight_find(const struct lr_sight *sight, const double
 {
     const double inner = sight->radius_mm[0] - margin_mm, outer = sight->radius_mm[1] + margin_mm;
     const double across = direction[0] * direction[0] + direction[1] * direction[1];
-    if (!sight->is_open || !(across > 1e-12) ||
-        !(hypot(point_mm[0], point_mm[1]) < inner - margin_mm)) {
+    const double square = point_mm[0] * point_mm[0] + point_mm[1] * point_mm[1];
+    const double within = fmax(0, inner - margin_mm);
+    if (!sight->is_open || !(across > 1e-12) || !(square < within * within)) {
         return everywhere;
     }
     const double t[2] = {leave_mm(inner, point_mm, direction, across),

@@ -5,8 +5,9 @@
 #include "listmode/tube.h"
 #include "native/listmode/kernels.h"
 
-/* Slices at a time. */
-enum { STEPS = 32 };
+/* Slices at a time, and events whose lines and values are fetched together: they lie anywhere, and caches
+ * are asked for all of them before the first is needed. */
+enum { STEPS = 32, FETCHED = 16 };
 
 /* One event on its way through the slices. */
 struct way {
@@ -41,12 +42,10 @@ static void narrow(int slices[2], const double line[2], double low, double high)
     slices[1] = to > slices[1] ? slices[1] : to < slices[0] ? slices[0] : (int)to;
 }
 
-/* The way of event k through slices limits[0] .. limits[1] - 1; false: it has none. */
-static bool find_way(const struct lr_native_listmode_job *job, int64_t k, const int limits[2],
-                     struct way *way)
+/* The way of a line through slices limits[0] .. limits[1] - 1; false: it has none. */
+static bool find_way(const struct lr_native_listmode_job *job, const int limits[2], struct way *way)
 {
     const struct lr_listmode_model *model = job->model;
-    lr_listmode_line_of(job->events, k, job->frame->axis, &way->line);
     lr_listmode_walk_of(&way->line, &model->grid, &way->walk);
     lr_listmode_slices(&way->walk, way->slices);
     way->slices[0] = way->slices[0] > limits[0] ? way->slices[0] : limits[0];
@@ -353,12 +352,14 @@ static struct rectangle open_rectangle(const struct lr_native_listmode_job *job,
                                                   : (struct rectangle){0};
 }
 
-static double forward_event(const struct lr_native_listmode_job *job, int64_t k, float *memory)
+static double forward_event(const struct lr_native_listmode_job *job,
+                            const struct lr_listmode_line *line, float *memory)
 {
     const int all[2] = {0, job->frame->slices};
     struct way way;
     double sum = 0;
-    if (!find_way(job, k, all, &way)) {
+    way.line = *line;
+    if (!find_way(job, all, &way)) {
         return 0.0;
     }
     const struct rectangle box = open_rectangle(job, &way, memory);
@@ -390,12 +391,42 @@ static void back_event(const struct lr_native_listmode_job *job, const struct wa
     }
 }
 
+/* Some events that count: their places among values, values and lines. */
+struct fetched {
+    int count;
+    int64_t place[FETCHED];
+    float value[FETCHED];
+    struct lr_listmode_line line[FETCHED];
+};
+
+/* Of events begin .. end - 1, at most FETCHED, those that are selected and have a value; forward all
+ * have one. */
+static void fetch(const struct lr_native_listmode_job *job, int64_t begin, int64_t end,
+                  struct fetched *fetched)
+{
+    int64_t event[FETCHED];
+    fetched->count = 0;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
+        const bool has_value = place >= 0 && job->to == NULL && job->from != NULL;
+        const float value = place < 0 ? 0.0f : has_value ? job->from[place] : 1.0f;
+        event[fetched->count] = k;
+        fetched->place[fetched->count] = place;
+        fetched->value[fetched->count] = value;
+        fetched->count += value != 0.0f;
+    }
+    for (int n = 0; n < fetched->count; n++) {
+        lr_listmode_line_of(job->events, event[n], job->frame->axis, &fetched->line[n]);
+    }
+}
+
 static void forward(const struct lr_native_listmode_job *job, const int64_t range[2], float *memory)
 {
-    for (int64_t k = range[0]; k < range[1]; k++) {
-        const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
-        if (place >= 0) {
-            job->to[place] = (float)forward_event(job, k, memory);
+    struct fetched some;
+    for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
+        fetch(job, k, k + FETCHED < range[1] ? k + FETCHED : range[1], &some);
+        for (int n = 0; n < some.count; n++) {
+            job->to[some.place[n]] = (float)forward_event(job, &some.line[n], memory);
         }
     }
 }
@@ -403,12 +434,15 @@ static void forward(const struct lr_native_listmode_job *job, const int64_t rang
 static void back(const struct lr_native_listmode_job *job, const int64_t range[2],
                  const int slab[2], float *memory)
 {
-    for (int64_t k = range[0]; k < range[1]; k++) {
-        const int64_t place = lr_listmode_place(job->places, job->events->number[k]);
-        const float value = place < 0 ? 0.0f : job->from != NULL ? job->from[place] : 1.0f;
-        struct way way;
-        if (value != 0.0f && find_way(job, k, slab, &way)) {
-            back_event(job, &way, value, memory);
+    struct fetched some;
+    for (int64_t k = range[0]; k < range[1]; k += FETCHED) {
+        fetch(job, k, k + FETCHED < range[1] ? k + FETCHED : range[1], &some);
+        for (int n = 0; n < some.count; n++) {
+            struct way way;
+            way.line = some.line[n];
+            if (find_way(job, slab, &way)) {
+                back_event(job, &way, some.value[n], memory);
+            }
         }
     }
 }
@@ -465,7 +499,8 @@ static void list(const struct lr_native_listmode_job *job, int64_t k,
 {
     const int all[2] = {0, job->frame->slices};
     struct way way;
-    if (!find_way(job, k, all, &way)) {
+    lr_listmode_line_of(job->events, k, job->frame->axis, &way.line);
+    if (!find_way(job, all, &way)) {
         return;
     }
     const struct rectangle box = open_rectangle(job, &way, memory);

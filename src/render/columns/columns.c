@@ -287,7 +287,12 @@ static lr_status give_image(void *self, lr_vector *image)
 
 static double device_seconds(const void *self)
 {
-    return ((const struct lr_columns *)self)->device_seconds;
+    return gl_stopwatch_seconds(((const struct lr_columns *)self)->watch);
+}
+
+static double device_clock(const void *self)
+{
+    return gl_stopwatch_total(((const struct lr_columns *)self)->watch);
 }
 
 const struct lr_method lr_columns_method = {
@@ -304,4 +309,5 @@ const struct lr_method lr_columns_method = {
     .give_image = give_image,
     .rows = lr_columns_read_rows,
     .device_seconds = device_seconds,
+    .device_clock = device_clock,
 };

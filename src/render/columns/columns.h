@@ -65,7 +65,6 @@ struct lr_columns {
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* of rows */
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
-    double device_seconds;      /* of the last projection */
 };
 
 /* errors: NULL, logged. The context is current, here and below. Columns serve where in every pair both

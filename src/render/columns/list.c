@@ -249,7 +249,6 @@ lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, co
         status = status == LR_OK ? read_values(&window, values) : status;
         close_window(&window);
         LR_TRY(status);
-        columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     }
     return LR_OK;
 }
@@ -266,7 +265,6 @@ static lr_status add_windows(struct lr_columns *columns, const struct lr_lor_lis
         status = status == LR_OK ? time_window(&window) : status;
         close_window(&window);
         LR_TRY(status);
-        columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     }
     return LR_OK;
 }

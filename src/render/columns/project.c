@@ -435,7 +435,6 @@ lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const 
     LR_TRY(order_pairs(columns, list, &order));
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = forward_windows(&window, data);
-    columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
     return status == LR_OK && exact ? lr_columns_clear_left_out(columns, list, data) : status;
 }
@@ -503,7 +502,6 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     LR_TRY(order_pairs(columns, list, &order));
     struct lr_window window = lr_window_begin(columns, list, exact ? &order : NULL);
     const lr_status status = back_windows(&window, data);
-    columns->device_seconds = gl_stopwatch_seconds(columns->watch);
     lr_stack_order_finish(&order);
     return status == LR_OK && image != NULL ? lr_columns_read_image(columns, image) : status;
 }

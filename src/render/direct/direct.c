@@ -18,8 +18,9 @@ static lr_status forward(void *self, const lr_selection *part, const lr_vector *
                          lr_vector *values)
 {
     struct lr_direct_compute *compute = self;
-    compute->device_seconds = 0;
     LR_TRY(gl_context_make_current(compute->ctx));
+    (void)lr_direct_read_laps(compute); /* of projections that nobody asked for */
+    compute->device_seconds = 0;
     const lr_status status = lr_direct_vectors_forward(compute, part, image, values);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
@@ -29,8 +30,9 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
                       lr_vector *image)
 {
     struct lr_direct_compute *compute = self;
-    compute->device_seconds = 0;
     LR_TRY(gl_context_make_current(compute->ctx));
+    (void)lr_direct_read_laps(compute); /* of projections that nobody asked for */
+    compute->device_seconds = 0;
     const lr_status status = lr_direct_vectors_back(compute, part, values, image);
     gl_context_release(compute->ctx);
     return gl_context_status(compute->ctx, status);
@@ -43,7 +45,12 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 
 static double device_seconds(void *self)
 {
-    return ((struct lr_direct_compute *)self)->device_seconds;
+    struct lr_direct_compute *compute = self;
+    if (compute->has_laps && gl_context_make_current(compute->ctx) == LR_OK) {
+        compute->device_seconds += lr_direct_read_laps(compute);
+        gl_context_release(compute->ctx);
+    }
+    return compute->device_seconds;
 }
 
 /* --- creating --- */

@@ -89,7 +89,8 @@ struct lr_direct_compute {
     int64_t bytes_kept;
     bool is_unordered; /* projections need not wait for each other: their results are not used */
     struct gl_stopwatch *watch;
-    double device_seconds;               /* of the last call of forward or back */
+    double device_seconds;               /* of the last call of forward or back, without laps */
+    bool has_laps;                       /* that are to be read */
     struct lr_direct_resident *resident; /* what updates and timings work on, or NULL */
 };
 
@@ -142,8 +143,11 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
 /* A projection between arrays on the host (struct lr_direct_views.project); makes the context current. */
 lr_status lr_direct_project(void *self, const struct lr_direct_projection *projection);
 
-/* A view's projection from compute->in to compute->out, waited for and timed. */
+/* A view's projection from compute->in to compute->out, which is a lap of the clock and not waited for. */
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view);
+
+/* Seconds of the device for all such laps since the last call of this; waits. The context is current. */
+double lr_direct_read_laps(struct lr_direct_compute *compute);
 
 /* The projections of a task, one after the other into the same target, or in any order where
  * is_unordered; waits. device_seconds: by the device's clock. */

@@ -203,19 +203,51 @@ lr_status lr_direct_fetch(struct lr_direct_compute *compute, const struct lr_dir
     return lr_direct_image_read(image, &compute->layout, values);
 }
 
+/* --- the clock of projections: no view is waited for --- */
+
+static void begin_lap(struct lr_direct_compute *compute)
+{
+    if (compute->functions != NULL) {
+        compute->functions->begin_lap(compute->self);
+    } else {
+        gl_stopwatch_begin(compute->watch);
+    }
+    compute->has_laps = true;
+}
+
+static void end_lap(struct lr_direct_compute *compute)
+{
+    if (compute->functions != NULL) {
+        compute->functions->end_lap(compute->self);
+    } else {
+        gl_stopwatch_end(compute->watch);
+    }
+}
+
+double lr_direct_read_laps(struct lr_direct_compute *compute)
+{
+    if (!compute->has_laps) {
+        return 0.0;
+    }
+    compute->has_laps = false;
+    if (compute->functions != NULL) {
+        return compute->functions->read_laps(compute->self);
+    }
+    const double seconds = gl_stopwatch_seconds(compute->watch);
+    gl_stopwatch_reset(compute->watch);
+    return seconds;
+}
+
 lr_status lr_direct_run_view(struct lr_direct_compute *compute, bool forward, int view)
 {
-    const lr_direct_task task = {.work = forward ? LR_DIRECT_WORK_FORWARD : LR_DIRECT_WORK_BACK,
-                                 .views = &view,
-                                 .num_views = 1};
-    double seconds = 0;
     const bool is_ready =
         compute->functions != NULL ||
         (open_program(compute, forward) != NULL && lr_direct_open_tables(compute, view) != NULL);
     LR_TRY(is_ready ? LR_OK : LR_FAILED);
-    LR_TRY(lr_direct_run_task(compute, &task, &compute->in, &compute->out, &seconds));
-    compute->device_seconds += seconds;
-    return LR_OK;
+    begin_lap(compute);
+    const lr_status status = lr_direct_run(compute, forward, view, &compute->in, &compute->out);
+    end_lap(compute);
+    return status;
 }
 
 static lr_status project_current(struct lr_direct_compute *compute,

@@ -25,9 +25,9 @@ _Static_assert(sizeof(struct device_event) == LR_LISTMODE_EVENT_BYTES, "the shad
 
 struct prepare_pass {
     double origin_mm[4], edge_mm[4];
-    int32_t size[4], axes[4], first[4], part[4], window[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4];
 };
-_Static_assert(sizeof(struct prepare_pass) == 144, "the shader's layout");
+_Static_assert(sizeof(struct prepare_pass) == 160, "the shader's layout");
 
 /* --- tables --- */
 
@@ -43,6 +43,7 @@ static int64_t num_crystals(const struct lr_listmode_compute *compute)
     return compute->params.events->num_crystals;
 }
 
+/* Ends of lines, and the crystals' modules. */
 static struct gl_buffer *make_crystals(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
@@ -50,6 +51,9 @@ static struct gl_buffer *make_crystals(const struct lr_listmode_compute *compute
     double(*ends)[4] = lr_alloc(count, sizeof(*ends), "ends of lines", compute->params.log);
     for (int64_t k = 0; ends != NULL && k < count; k++) {
         memcpy(ends[k], events->hits[k], sizeof(events->hits[k]));
+        ends[k][3] = lr_listmode_is_exact(compute)
+                         ? lr_scanner_module_of(compute->params.model->scanner, (int)k)
+                         : 0;
     }
     struct gl_buffer *buffer =
         ends != NULL ? make_buffer(compute, "ends of lines", count * (int64_t)sizeof(*ends), ends)
@@ -147,6 +151,10 @@ lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, in
     events->kinds = make_kinds(compute);
     events->sigmas = make_sigmas(compute);
     LR_TRY(events->crystals && events->kinds && events->sigmas ? LR_OK : LR_FAILED);
+    if (lr_listmode_is_exact(compute)) {
+        events->modules = lr_listmode_exact_modules(compute);
+        LR_TRY(events->modules != NULL ? LR_OK : LR_FAILED);
+    }
     return make_segments(compute, bytes);
 }
 
@@ -156,6 +164,7 @@ void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
         gl_buffer_destroy(events->segments[k]);
     }
     free(events->segments);
+    gl_buffer_destroy(events->modules);
     gl_buffer_destroy(events->sigmas);
     gl_buffer_destroy(events->kinds);
     gl_buffer_destroy(events->crystals);
@@ -212,14 +221,19 @@ static void describe_grid(const struct lr_listmode_compute *compute, int axis,
     const struct lr_listmode_model *model = compute->params.model;
     const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
     for (int k = 0; k < 3; k++) {
+        const double edge = model->grid.voxel_mm[axes[k]];
+        const int samples = model->samples[axes[k]];
         uniforms->axes[k] = axes[k];
-        uniforms->size[k] = model->grid.size[axes[k]];
-        uniforms->origin_mm[k] = model->grid.origin_mm[axes[k]];
-        uniforms->edge_mm[k] = model->grid.voxel_mm[axes[k]];
+        uniforms->samples[k] = samples;
+        uniforms->size[k] = model->grid.size[axes[k]] * samples;
+        uniforms->origin_mm[k] = model->grid.origin_mm[axes[k]] - 0.5 * (edge - edge / samples);
+        uniforms->edge_mm[k] = edge / samples;
     }
     uniforms->axes[3] = model->kernel == LR_LISTMODE_LINE;
-    uniforms->origin_mm[3] =
-        model->kernel == LR_LISTMODE_LINE ? 1.0 : sqrt(lr_listmode_rim(&model->tube));
+    uniforms->origin_mm[3] = model->kernel == LR_LISTMODE_EXACT ? model->reach_mm
+                             : model->kernel == LR_LISTMODE_LINE
+                                 ? 1.0
+                                 : sqrt(lr_listmode_rim(&model->tube));
 }
 
 static struct prepare_pass describe(const struct lr_listmode_compute *compute,
@@ -250,7 +264,8 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
     int64_t first;
     LR_TRY(lr_listmode_find_events(compute, chunk, &events, &first));
     uniforms.first[0] = (int32_t)first;
-    struct gl_program *program = lr_listmode_program(compute, LR_LISTMODE_PREPARE);
+    struct gl_program *program = lr_listmode_program(
+        compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
     if (program == NULL) {
         return LR_FAILED;
     }
@@ -264,6 +279,7 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
     pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = compute->events.crystals;
     pass.buffers[LR_BIND_LIST_SIGMAS].buffer = compute->events.sigmas;
     pass.buffers[LR_BIND_LIST_KINDS].buffer = compute->events.kinds;
+    pass.buffers[LR_BIND_LIST_MODULES].buffer = compute->events.modules;
     pass.buffers[LR_BIND_LIST_PLACES].buffer =
         selected->map != NULL ? selected->map : compute->events.kinds;
     pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;

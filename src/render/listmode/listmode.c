@@ -12,7 +12,15 @@
 
 /* Lines that are worked on at once, at least and at most; the latter also where work is to come in small
  * pieces. */
-enum { LEAST_LINES = 1 << 10, MOST_LINES = 1 << 20, SMALL_LINES = 1 << 14 };
+enum {
+    LEAST_LINES = 1 << 10,
+    MOST_LINES = 1 << 20,
+    MOST_EXACT_LINES = 1 << 19, /* 120 MiB */
+    SMALL_LINES = 1 << 14
+};
+
+/* Points along an axis, of which voxels are found in single precision. */
+enum { MOST_PLANES = 1 << 21 };
 
 /* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
 enum { VOXEL_BYTES = 16, SCALE_WORDS = 258 };
@@ -80,6 +88,17 @@ static double device_seconds(void *self)
     return seconds;
 }
 
+static double device_clock(void *self)
+{
+    struct lr_listmode_compute *compute = self;
+    if (gl_context_make_current(compute->ctx) != LR_OK) {
+        return 0.0;
+    }
+    const double seconds = gl_stopwatch_total(compute->watch);
+    gl_context_release(compute->ctx);
+    return seconds;
+}
+
 /* --- memory --- */
 
 static int64_t budget_of(const struct lr_listmode_compute *compute)
@@ -98,10 +117,12 @@ static int64_t smaller(int64_t a, int64_t b)
 static int64_t find_most_lines(const struct lr_listmode_compute *compute)
 {
     const struct gl_limits *limits = gl_context_limits(compute->ctx);
-    int64_t most = limits->small_batches ? SMALL_LINES : MOST_LINES;
-    most = smaller(most, budget_of(compute) / 4 / LR_LISTMODE_LINE_BYTES);
+    int64_t most = limits->small_batches           ? SMALL_LINES
+                   : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES
+                                                   : MOST_LINES;
+    most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
     most = most > LEAST_LINES ? most : LEAST_LINES;
-    most = smaller(most, limits->max_storage_bytes / LR_LISTMODE_LINE_BYTES);
+    most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
     return smaller(most, compute->params.events->layout.count);
 }
 
@@ -125,11 +146,22 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
                             "take backend native",
                             longest, model->grid.size[axis]);
         }
+        if (model->grid.size[axis] > MOST_PLANES / model->samples[axis]) {
+            return lr_error(
+                compute->params.log, LR_FAILED,
+                "backend compute has exact elements of at most %d sample points along an "
+                "axis, and %d voxels have %d each: take backend native, or fewer samples",
+                MOST_PLANES, model->grid.size[axis], model->samples[axis]);
+        }
         if (lr_listmode_slices_at_once(compute, axis) < 1) {
-            return lr_error(compute->params.log, LR_FAILED,
-                            "a tube of response %g mm wide holds more voxels of a slice than %s "
-                            "can go through: take backend native, or a narrower tube",
-                            model->tube.width_mm, limits->renderer);
+            return lr_error(
+                compute->params.log, LR_FAILED,
+                lr_listmode_is_exact(compute)
+                    ? "a line sees more sample points of a plane than %s can go through: "
+                      "take backend native, or fewer samples"
+                    : "a tube of response holds more voxels of a slice than %s can go "
+                      "through: take backend native, or a narrower tube",
+                limits->renderer);
         }
     }
     return LR_OK;
@@ -166,10 +198,13 @@ static lr_status make_table(struct lr_listmode_compute *compute)
 
 static lr_status init(struct lr_listmode_compute *compute)
 {
+    if (lr_listmode_is_exact(compute)) {
+        lr_listmode_exact_init(compute);
+    }
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
     compute->most_lines = find_most_lines(compute);
-    const int64_t line_bytes = compute->most_lines * LR_LISTMODE_LINE_BYTES;
+    const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
     compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
     compute->slices = make_buffer(compute, "an image in slices", voxels * 4, NULL);
@@ -246,6 +281,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
                                               .back = back,
                                               .rows = rows,
                                               .device_seconds = device_seconds,
+                                              .device_clock = device_clock,
                                               .destroy = destroy};
     struct lr_listmode_compute *compute =
         lr_alloc(1, sizeof(*compute), "the compute backend", params->log);

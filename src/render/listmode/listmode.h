@@ -29,11 +29,24 @@ enum lr_listmode_program {
     LR_LISTMODE_BOUND_TOF,
     LR_LISTMODE_ELEMENTS,
     LR_LISTMODE_ELEMENTS_TOF,
+    LR_LISTMODE_EXACT_PREPARE, /* of exact elements, in the order of those above */
+    LR_LISTMODE_EXACT_FORWARD,
+    LR_LISTMODE_EXACT_FORWARD_TOF,
+    LR_LISTMODE_EXACT_BACK,
+    LR_LISTMODE_EXACT_BACK_TOF,
+    LR_LISTMODE_EXACT_BOUND,
+    LR_LISTMODE_EXACT_BOUND_TOF,
+    LR_LISTMODE_EXACT_ELEMENTS,
+    LR_LISTMODE_EXACT_ELEMENTS_TOF,
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes of an event, and of a line, on the device. */
-enum { LR_LISTMODE_EVENT_BYTES = 16, LR_LISTMODE_LINE_BYTES = 64 };
+/* Bytes of an event, and of a line, on the device; the latter of the exact kernel. */
+enum {
+    LR_LISTMODE_EVENT_BYTES = 16,
+    LR_LISTMODE_LINE_BYTES = 64,
+    LR_LISTMODE_EXACT_LINE_BYTES = 240
+};
 
 /* Where the arranged events are. */
 struct lr_listmode_device_events {
@@ -45,6 +58,15 @@ struct lr_listmode_device_events {
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* those that are in it */
     struct gl_buffer *crystals, *sigmas, *kinds;
+    struct gl_buffer *modules; /* of exact elements, else NULL */
+};
+
+/* What the exact kernel has besides. */
+struct lr_listmode_exact {
+    bool is_leaning;      /* modules share no axial direction */
+    int exponent;         /* 2 to this is above every element */
+    int64_t plane_points; /* that a line may have in a plane of sample points, at most */
+    int64_t pieces;       /* in which a face is seen, at most */
 };
 
 struct lr_listmode_compute {
@@ -58,6 +80,7 @@ struct lr_listmode_compute {
     struct lr_listmode_device_events events;
     struct gl_buffer *lines; /* of the events at hand */
     int64_t most_lines;      /* that it holds */
+    struct lr_listmode_exact exact;
     struct gl_buffer *slices, *sums, *scale, *table;
     struct gl_buffer
         *image; /* in the grid's order, of vectors on the host; made when first wanted */
@@ -90,11 +113,23 @@ lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_
 struct gl_program *lr_listmode_program(struct lr_listmode_compute *compute,
                                        enum lr_listmode_program which);
 
+static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *compute)
+{
+    return compute->params.model->kernel == LR_LISTMODE_EXACT;
+}
+
+/* Bytes of its lines. */
+static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *compute)
+{
+    return lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_LINE_BYTES : LR_LISTMODE_LINE_BYTES;
+}
+
 /* Words that a group may share. */
 int lr_listmode_cells(const struct lr_listmode_compute *compute);
 
-/* Shares of a slice at most, as turns of a shader's loops, whichever way a line goes. */
-int64_t lr_listmode_most_shares(const struct lr_listmode_model *model);
+/* Shares of a slice at most, as turns of a shader's loops, whichever way a line goes; of the exact kernel
+ * points of a plane. */
+int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 
 /* --- events --- */
 
@@ -129,8 +164,21 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
                               const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected);
 
-/* Slices across an axis that a thread may go through in one pass; 0: not even one. */
+/* Slices across an axis, and how many of them a thread may go through in one pass; 0: not even one. Of the
+ * exact kernel planes of sample points. */
+int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
+
+/* --- exact elements --- */
+
+/* Finds compute->exact. */
+void lr_listmode_exact_init(struct lr_listmode_compute *compute);
+
+/* Modules as shaders/listmode/exact_prepare.comp has them; NULL, logged. */
+struct gl_buffer *lr_listmode_exact_modules(const struct lr_listmode_compute *compute);
+
+/* Planes of sample points across an axis that a thread may go through in one pass; 0: not even one. */
+int lr_listmode_planes_at_once(const struct lr_listmode_compute *compute, int axis);
 
 /* --- projections, and rows --- */
 

@@ -10,6 +10,8 @@
 
 #include <stdio.h>
 
+#define PI 3.14159265358979323846
+
 /* Memory that a group shares, at most, and how much of it is not slices. */
 enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 64 };
 
@@ -37,6 +39,23 @@ static const struct {
     [LR_LISTMODE_ELEMENTS] = {"listmode/elements.comp", "elements of events", .slabs = false},
     [LR_LISTMODE_ELEMENTS_TOF] = {"listmode/elements.comp", "elements of events with times",
                                   .tof = true},
+    [LR_LISTMODE_EXACT_PREPARE] = {"listmode/exact_prepare.comp", "faces of events",
+                                   .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD] = {"listmode/exact_forward.comp", "exact events forward",
+                                   .slabs = false},
+    [LR_LISTMODE_EXACT_FORWARD_TOF] = {"listmode/exact_forward.comp",
+                                       "exact events with times forward", .tof = true},
+    [LR_LISTMODE_EXACT_BACK] = {"listmode/exact_back.comp", "exact events back", .slabs = false},
+    [LR_LISTMODE_EXACT_BACK_TOF] = {"listmode/exact_back.comp", "exact events with times back",
+                                    .tof = true},
+    [LR_LISTMODE_EXACT_BOUND] = {"listmode/exact_bound.comp", "exact terms of large values",
+                                 .slabs = false},
+    [LR_LISTMODE_EXACT_BOUND_TOF] = {"listmode/exact_bound.comp",
+                                     "exact terms of large values with times", .tof = true},
+    [LR_LISTMODE_EXACT_ELEMENTS] = {"listmode/exact_elements.comp", "exact elements of events",
+                                    .slabs = false},
+    [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp",
+                                        "exact elements of events with times", .tof = true},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -48,7 +67,7 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
 /* The defines of a program; the number's text lives beside them. */
 struct defines {
     char cells[16];
-    struct gl_define list[8];
+    struct gl_define list[9];
 };
 
 static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
@@ -62,6 +81,7 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
     } all[] = {{"LINE", model->kernel == LR_LISTMODE_LINE},
                {"TABLE", model->kernel == LR_LISTMODE_TUBE && model->tube.table != NULL},
                {"AS_PAPER", model->tube.as_paper},
+               {"LEANING", compute->exact.is_leaning},
                {"TOF", descriptions[which].tof},
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
@@ -107,13 +127,24 @@ static void describe_tube(const struct lr_listmode_compute *compute,
     uniforms->unit[2] = (float)(tube->table != NULL ? last : half * half * scale);
 }
 
+static void describe_samples(const struct lr_listmode_compute *compute, const int axes[3],
+                             struct lr_listmode_pass *uniforms)
+{
+    const int *samples = compute->params.model->samples;
+    uniforms->tube[0] = (float)(0.5 / (PI * samples[0] * samples[1] * samples[2]));
+    for (int k = 0; k < 3; k++) {
+        uniforms->slab[k] = samples[axes[k]];
+        uniforms->tube[1 + k] = (float)(1.0 / samples[axes[k]]);
+    }
+}
+
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis)
 {
     const struct lr_listmode_model *model = compute->params.model;
     const int *size = model->grid.size;
     const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
     const int32_t strides[3] = {1, size[0], size[0] * size[1]};
-    struct lr_listmode_pass uniforms = {.window = {0, size[axis], 0, 0}};
+    struct lr_listmode_pass uniforms = {.window = {0, lr_listmode_all_slices(compute, axis), 0, 0}};
     for (int k = 0; k < 3; k++) {
         uniforms.size[k] = size[axes[k]];
         uniforms.strides[k] = strides[axes[k]];
@@ -122,6 +153,8 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
     uniforms.strides[3] = (int32_t)lr_grid_num_voxels(&model->grid);
     if (model->kernel == LR_LISTMODE_TUBE) {
         describe_tube(compute, &uniforms);
+    } else if (model->kernel == LR_LISTMODE_EXACT) {
+        describe_samples(compute, axes, &uniforms);
     }
     return uniforms;
 }
@@ -142,8 +175,12 @@ lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_
 
 /* --- how much a thread may do --- */
 
-int64_t lr_listmode_most_shares(const struct lr_listmode_model *model)
+int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute)
 {
+    const struct lr_listmode_model *model = compute->params.model;
+    if (model->kernel == LR_LISTMODE_EXACT) {
+        return compute->exact.plane_points;
+    }
     if (model->kernel == LR_LISTMODE_LINE) {
         return 4;
     }
@@ -160,14 +197,23 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_model *model)
     return most;
 }
 
+int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis)
+{
+    const struct lr_listmode_model *model = compute->params.model;
+    return model->grid.size[axis] * model->samples[axis];
+}
+
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis)
 {
-    const int size = compute->params.model->grid.size[axis];
+    const int size = lr_listmode_all_slices(compute, axis);
+    if (lr_listmode_is_exact(compute)) {
+        return lr_listmode_planes_at_once(compute, axis);
+    }
     if (!gl_context_limits(compute->ctx)->small_batches) {
         return size;
     }
     /* Shares are gone through twice, and rows of them, too; the rest is for slabs. */
-    const int64_t turns = 4 * lr_listmode_most_shares(compute->params.model) + 4;
+    const int64_t turns = 4 * lr_listmode_most_shares(compute) + 4;
     const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
     return slices < size ? (int)slices : size;
 }

@@ -145,15 +145,37 @@ static int program_of(const struct lr_listmode_chunk *chunk, int without)
     return without + (chunk->has_tof ? 1 : 0);
 }
 
+/* A thread has a line. */
+static int groups_of_lines(const struct projection *p, int lines)
+{
+    return gl_divide_up(lines,
+                        lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
+}
+
 static void bind_lines(const struct projection *p, struct gl_pass *pass)
 {
     pass->buffers[LR_BIND_LIST_LINES].buffer = p->compute->lines;
     pass->buffers[LR_BIND_LIST_TABLE].buffer = p->compute->table;
 }
 
+static lr_status run_exact_forward(struct projection *p, const struct lr_listmode_chunk *chunk,
+                                   struct lr_listmode_pass *uniforms)
+{
+    struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
+    bind_lines(p, &pass);
+    pass.buffers[LR_BIND_LIST_SLICES].buffer = p->compute->slices;
+    pass.buffers[LR_BIND_LIST_VALUES] = p->selected.values;
+    uniforms->window[3] = (int32_t)p->selected.values_first;
+    return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_EXACT_FORWARD), uniforms,
+                           &pass);
+}
+
 static lr_status run_forward(struct projection *p, const struct lr_listmode_chunk *chunk,
                              struct lr_listmode_pass *uniforms)
 {
+    if (lr_listmode_is_exact(p->compute)) {
+        return run_exact_forward(p, chunk, uniforms);
+    }
     const int plane = uniforms->size[1] * uniforms->size[2];
     const int cells = lr_listmode_cells(p->compute);
     const bool by_slabs = plane <= cells;
@@ -179,7 +201,7 @@ static void cut_slabs(const struct projection *p, struct lr_listmode_pass *unifo
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
     int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (limits_of(p)->small_batches) {
-        const int64_t turns = 4 * lr_listmode_most_shares(p->compute->params.model) + 4;
+        const int64_t turns = 4 * lr_listmode_most_shares(p->compute) + 4;
         const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / turns;
         slices = slices < most ? slices : (int)most;
         lines = most / slices < lines ? (int)(most / slices) : lines;
@@ -190,9 +212,22 @@ static void cut_slabs(const struct projection *p, struct lr_listmode_pass *unifo
     uniforms->slab[3] = lines * LR_EVENTS_GROUP;
 }
 
+static lr_status run_exact_back(struct projection *p, const struct lr_listmode_chunk *chunk,
+                                struct lr_listmode_pass *uniforms)
+{
+    struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
+    bind_lines(p, &pass);
+    pass.buffers[LR_BIND_LIST_SUMS].buffer = p->compute->sums;
+    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
+    return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_EXACT_BACK), uniforms, &pass);
+}
+
 static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *chunk,
                           struct lr_listmode_pass *uniforms)
 {
+    if (lr_listmode_is_exact(p->compute)) {
+        return run_exact_back(p, chunk, uniforms);
+    }
     cut_slabs(p, uniforms);
     const int slices = uniforms->window[1] - uniforms->window[0];
     const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
@@ -207,17 +242,20 @@ static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *
 static lr_status run_bound(struct projection *p, const struct lr_listmode_chunk *chunk,
                            struct lr_listmode_pass *uniforms)
 {
-    struct gl_pass pass = {.groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1}};
+    const bool is_exact = lr_listmode_is_exact(p->compute);
+    struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
     bind_lines(p, &pass);
     pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
-    return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_BOUND), uniforms, &pass);
+    return lr_listmode_run(
+        p->compute, program_of(chunk, is_exact ? LR_LISTMODE_EXACT_BOUND : LR_LISTMODE_BOUND),
+        uniforms, &pass);
 }
 
 /* Slices that one pass may go through. */
 static int slices_at_once(const struct projection *p, int axis)
 {
     struct lr_listmode_pass uniforms = p->uniforms;
-    if (p->forward || p->only_large) {
+    if (p->forward || p->only_large || lr_listmode_is_exact(p->compute)) {
         return lr_listmode_slices_at_once(p->compute, axis);
     }
     cut_slabs(p, &uniforms);
@@ -228,7 +266,8 @@ static int slices_at_once(const struct projection *p, int axis)
 static lr_status run_chunk(struct projection *p, const struct lr_listmode_chunk *chunk)
 {
     struct lr_listmode_pass uniforms = p->uniforms;
-    const int slices = uniforms.size[0], most = slices_at_once(p, chunk->axis);
+    const int slices = lr_listmode_all_slices(p->compute, chunk->axis);
+    const int most = slices_at_once(p, chunk->axis);
     lr_status status = lr_listmode_prepare(p->compute, chunk, &p->selected);
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     for (int first = 0; status == LR_OK && first < slices; first += most) {
@@ -420,8 +459,12 @@ static double largest_share(const struct lr_listmode_model *model)
 }
 
 /* 2 to this is above every element. */
-static int element_exponent(const struct lr_listmode_model *model)
+static int element_exponent(const struct lr_listmode_compute *compute)
 {
+    const struct lr_listmode_model *model = compute->params.model;
+    if (model->kernel == LR_LISTMODE_EXACT) {
+        return compute->exact.exponent;
+    }
     double edge = 1.0;
     int exponent;
     for (int k = 0; k < 3; k++) {
@@ -438,7 +481,7 @@ static void find_unit(const struct projection *p, struct lr_listmode_pass *unifo
     frexp(p->total, &events_exponent);
     const int most = SUM_BITS - events_exponent;
     uniforms->unit[0] = (float)(most < USUAL_BITS ? most : USUAL_BITS);
-    uniforms->unit[1] = (float)element_exponent(p->compute->params.model);
+    uniforms->unit[1] = (float)element_exponent(p->compute);
 }
 
 /* image NULL: only what scales it is looked for. */

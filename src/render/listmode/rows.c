@@ -34,7 +34,7 @@ struct lister {
 static int num_windows(const struct lister *lister, int axis)
 {
     const int at_once = lr_listmode_slices_at_once(lister->compute, axis);
-    return (lister->compute->params.model->grid.size[axis] + at_once - 1) / at_once;
+    return (lr_listmode_all_slices(lister->compute, axis) + at_once - 1) / at_once;
 }
 
 static lr_status run_window(struct lister *lister, int index, int64_t first)
@@ -46,16 +46,17 @@ static lr_status run_window(struct lister *lister, int index, int64_t first)
     const int end = (index + 1) * at_once;
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
     uniforms.window[0] = index * at_once;
-    uniforms.window[1] = end < uniforms.size[0] ? end : uniforms.size[0];
+    uniforms.window[1] = end < uniforms.window[1] ? end : uniforms.window[1];
     uniforms.window[3] = (int32_t)first;
     uniforms.slab[3] = (int32_t)lister->room;
-    struct gl_pass pass = {.groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1}};
+    const bool is_exact = lr_listmode_is_exact(compute);
+    const int group = is_exact ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP;
+    const int program = is_exact ? LR_LISTMODE_EXACT_ELEMENTS : LR_LISTMODE_ELEMENTS;
+    struct gl_pass pass = {.groups = {gl_divide_up(uniforms.size[3], group), 1, 1}};
     pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
     pass.buffers[LR_BIND_LIST_TABLE].buffer = compute->table;
     pass.buffers[LR_BIND_LIST_ELEMENTS].buffer = lister->buffer;
-    return lr_listmode_run(compute,
-                           chunk->has_tof ? LR_LISTMODE_ELEMENTS_TOF : LR_LISTMODE_ELEMENTS,
-                           &uniforms, &pass);
+    return lr_listmode_run(compute, program + (chunk->has_tof ? 1 : 0), &uniforms, &pass);
 }
 
 static lr_status list_chunk(struct lister *lister)
@@ -123,7 +124,7 @@ static void find_room(struct lister *lister)
     const struct lr_listmode_compute *compute = lister->compute;
     for (int axis = 0; axis < 3; axis++) {
         const int slices = lr_listmode_slices_at_once(compute, axis);
-        const int64_t room = slices * lr_listmode_most_shares(compute->params.model);
+        const int64_t room = slices * lr_listmode_most_shares(compute);
         const int windows = num_windows(lister, axis);
         lister->room = room > lister->room ? room : lister->room;
         lister->windows = windows > lister->windows ? windows : lister->windows;

@@ -9,12 +9,12 @@
 #include <stdlib.h>
 
 /* Elements that are converted at once, unless one row has more, and by one thread: of the host's caches
- * they take a part. */
-enum { MOST_AT_ONCE = 1 << 20, SHARE = 1 << 15 };
+ * they take a part. Blocks are handed over as they are, and begin threads for each. */
+enum { MOST_AT_ONCE = 1 << 20, MOST_OF_BLOCK = 1 << 22, SHARE = 1 << 15 };
 
 /* Elements to be converted. */
 struct conversion {
-    const struct lr_merged *from;
+    const struct lr_packed_element *from;
     struct lr_owned_row *to;
 };
 
@@ -24,6 +24,7 @@ void lr_deliverer_finish(struct lr_deliverer *deliverer)
     lr_elements_finish(&deliverer->carried);
     lr_owned_row_finish(&deliverer->numbers);
     free(deliverer->parts);
+    free(deliverer->extents);
     free(deliverer->elements);
 }
 
@@ -45,7 +46,7 @@ lr_status lr_deliverer_add(struct lr_deliverer *deliverer, const struct lr_row_p
 static void convert_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct conversion *conversion = user;
-    const struct lr_merged *from = conversion->from;
+    const struct lr_packed_element *from = conversion->from;
     int64_t *lor = conversion->to->lor;
     double *probability = conversion->to->probability;
     (void)worker;
@@ -55,10 +56,14 @@ static void convert_share(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
+static const struct lr_packed_element *elements_of(const struct lr_deliverer *deliverer)
+{
+    return deliverer->lent != NULL ? deliverer->lent : deliverer->elements;
+}
+
 static lr_status convert(struct lr_deliverer *deliverer, int64_t first, int64_t count)
 {
-    const struct lr_merged *all = deliverer->lent ? deliverer->lent : deliverer->elements;
-    struct conversion conversion = {all + first, &deliverer->numbers};
+    struct conversion conversion = {elements_of(deliverer) + first, &deliverer->numbers};
     LR_TRY(lr_owned_row_reserve(&deliverer->numbers, count, deliverer->log));
     lr_parallel_for(deliverer->threads, count, SHARE, convert_share, &conversion);
     return LR_OK;
@@ -116,19 +121,61 @@ static lr_status deliver_parts(struct lr_deliverer *deliverer, int64_t begin, in
     return LR_OK;
 }
 
-lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
+static bool goes_in_block(const struct lr_deliverer *deliverer, const struct lr_row_part *part)
+{
+    return deliverer->blocks != NULL && part->begins && part->ends;
+}
+
+/* Parts that are handed over together. */
+struct together {
+    int64_t begin, end;   /* of the parts */
+    int64_t first, count; /* elements */
+};
+
+static void find_end(const struct lr_deliverer *deliverer, struct together *together)
 {
     const struct lr_row_part *parts = deliverer->parts;
-    int64_t first = 0;
-    for (int64_t begin = 0, end; begin < deliverer->num_parts; begin = end) {
-        int64_t count = parts[begin].count;
-        for (end = begin + 1;
-             end < deliverer->num_parts && count + parts[end].count <= MOST_AT_ONCE; end++) {
-            count += parts[end].count;
+    const bool in_block = goes_in_block(deliverer, &parts[together->begin]);
+    const int64_t most = in_block ? MOST_OF_BLOCK : MOST_AT_ONCE;
+    int64_t end = together->begin + 1;
+    together->count = parts[together->begin].count;
+    while (end < deliverer->num_parts && together->count + parts[end].count <= most &&
+           goes_in_block(deliverer, &parts[end]) == in_block) {
+        together->count += parts[end++].count;
+    }
+    together->end = end;
+}
+
+static lr_status deliver_block(struct lr_deliverer *deliverer, const struct together *together)
+{
+    const struct lr_row_part *parts = deliverer->parts + together->begin;
+    const int64_t num_rows = together->end - together->begin;
+    LR_TRY(lr_grow(&deliverer->extents, &deliverer->max_extents, num_rows,
+                   &(struct lr_items){sizeof(*deliverer->extents), "matrix rows", deliverer->log}));
+    for (int64_t k = 0; k < num_rows; k++) {
+        deliverer->extents[k] = (struct lr_row_extent){parts[k].row, parts[k].count};
+    }
+    const struct lr_row_block block = {.rows = deliverer->extents,
+                                       .num_rows = num_rows,
+                                       .num_elements = together->count,
+                                       .elements = elements_of(deliverer) + together->first,
+                                       .threads = deliverer->threads};
+    return deliverer->blocks->take(deliverer->blocks->user, &block);
+}
+
+lr_status lr_deliverer_deliver(struct lr_deliverer *deliverer)
+{
+    struct together together = {0};
+    while (together.begin < deliverer->num_parts) {
+        find_end(deliverer, &together);
+        if (goes_in_block(deliverer, &deliverer->parts[together.begin])) {
+            LR_TRY(deliver_block(deliverer, &together));
+        } else {
+            LR_TRY(convert(deliverer, together.first, together.count));
+            LR_TRY(deliver_parts(deliverer, together.begin, together.end));
         }
-        LR_TRY(convert(deliverer, first, count));
-        LR_TRY(deliver_parts(deliverer, begin, end));
-        first += count;
+        together.begin = together.end;
+        together.first += together.count;
     }
     deliverer->num_parts = deliverer->num_elements = 0;
     deliverer->lent = NULL;

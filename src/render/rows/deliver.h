@@ -19,17 +19,20 @@ struct lr_deliverer {
     int64_t num_lors;
     int threads;
     const lr_log *log;
-    const struct lr_merged *lent; /* elements of the parts, one after the other; or NULL: */
-    struct lr_merged *elements;   /* owned: the same */
+    const struct lr_row_block_sink *blocks; /* takes whole rows; NULL: the sink takes all */
+    const struct lr_packed_element *lent; /* elements of the parts, one after the other; or NULL: */
+    struct lr_packed_element *elements;   /* owned: the same */
     int64_t num_elements, max_elements;
     struct lr_row_part *parts; /* owned */
     int64_t num_parts, max_parts;
+    struct lr_row_extent *extents; /* owned: rows of a block */
+    int64_t max_extents;
     struct lr_owned_row numbers;     /* as sinks want them, of some parts */
     struct lr_elements carried;      /* of a row that has not ended */
     struct lr_row_delivery delivery; /* of carried rows; its sink is the sink of all */
 };
 
-/* Set num_lors, threads, log and delivery's sink and log, zero the rest. */
+/* Set num_lors, threads, log, blocks and delivery's sink and log, zero the rest. */
 void lr_deliverer_finish(struct lr_deliverer *deliverer);
 
 /* Room for more elements, which the caller fills: they follow those that are there. errors, here and

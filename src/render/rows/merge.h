@@ -8,6 +8,7 @@
 #define LR_RENDER_MERGE_H
 
 #include "gl/pass.h"
+#include "model/lors/row_block.h"
 
 enum lr_merge_program {
     LR_MERGE_COLLECT = 0,
@@ -29,13 +30,6 @@ void lr_merge_programs_finish(struct lr_merge_programs *programs);
 /* Before its elements a list has a head of this size, whose first word is their number; an element is
  * point, LOR, bits of the weight, and a word that is free. */
 enum { LR_LIST_HEAD_BYTES = 16, LR_LIST_ELEMENT_BYTES = 16 };
-
-/* An element of a row. */
-struct lr_merged {
-    uint32_t lor;
-    float value; /* the mean over the points of the row */
-};
-_Static_assert(sizeof(struct lr_merged) == 8, "uvec2");
 
 /* Slots of the table of a row at least. */
 enum { LR_MERGE_LEAST_SLOTS = 1024 };
@@ -92,7 +86,8 @@ int64_t lr_merge_tally_bytes(int num_rows);
 /* Queues the passes over what the list has by then. merge->tally is a struct lr_merge_tally afterwards. */
 lr_status lr_merge_run(const struct lr_merge *merge, const struct lr_merge_part *part);
 
-/* Where the elements of the rows are afterwards, one row after the other, until the list changes. */
+/* Where the elements of the rows are afterwards, each the mean over the points of its row, one row after
+ * the other, until the list changes. */
 struct gl_range lr_merge_rows(const struct lr_merge *merge);
 
 #endif

@@ -32,9 +32,11 @@ struct listing {
     int least_points; /* of a batch: the device merges rows whole, or in parts that are always the same */
     int points_now; /* of the next one: renderers in software take seconds for all of them */
     double begun_s; /* when the last one began; 0 = none has */
-    double waited_s, delivered_s; /* in all: for the device, and in the sink */
-    int64_t num_elements;         /* in all */
-    char *points;                 /* [max_points] */
+    double started_s, waited_s,
+        delivered_s; /* in all: until the device has its commands, for it, and in the sink */
+    int64_t num_batches, num_again; /* in all; and how often points were listed again */
+    int64_t num_elements;           /* in all */
+    char *points;                   /* [max_points] */
     struct gl_buffer *point_buffer;
     int64_t begin, end; /* of the batch */
     int64_t num_points; /* of all rows */
@@ -289,6 +291,7 @@ static lr_status read_points(struct listing *listing, const int range[2])
 
 static lr_status list_points(struct listing *listing, const int range[2])
 {
+    listing->num_again++;
     LR_TRY(run_points(listing, range[0], range[1]));
     LR_TRY(start_merging(listing, range));
     return read_points(listing, range);
@@ -300,12 +303,16 @@ static lr_status list_points(struct listing *listing, const int range[2])
 static lr_status start_batch(struct listing *listing)
 {
     const int num_points = (int)(listing->end - listing->begin);
+    const double begin_s = lr_clock_seconds();
+    listing->num_batches++;
     place_points(listing);
     LR_TRY(gl_buffer_upload(listing->point_buffer, 0, num_points * listing->lister->point_bytes,
                             listing->points));
     LR_TRY(run_points(listing, 0, num_points));
     lr_receiver_turn(&listing->receiver);
-    return start_merging(listing, (const int[2]){0, num_points});
+    LR_TRY(start_merging(listing, (const int[2]){0, num_points}));
+    listing->started_s += lr_clock_seconds() - begin_s;
+    return LR_OK;
 }
 
 static lr_status deliver_batch(struct listing *listing, int64_t end)
@@ -330,12 +337,13 @@ static lr_status finish_batch(struct listing *listing)
 static void tell_pace(const struct listing *listing, double seconds)
 {
     if (seconds > BATCH_SECONDS) {
-        lr_debug(log_of(listing),
-                 "%lld matrix rows of %lld elements in %.3g s: %.3g s of waiting for the device, "
-                 "%.3g s of handing them over",
-                 (long long)(listing->num_points / listing->per_row),
-                 (long long)listing->num_elements, seconds, listing->waited_s,
-                 listing->delivered_s);
+        lr_debug(
+            log_of(listing),
+            "%lld matrix rows of %lld elements in %.3g s: %.3g s of starting %lld batches, %.3g "
+            "s of waiting for the device (%lld lists made again), %.3g s of handing them over",
+            (long long)(listing->num_points / listing->per_row), (long long)listing->num_elements,
+            seconds, listing->started_s, (long long)listing->num_batches, listing->waited_s,
+            (long long)listing->num_again, listing->delivered_s);
     }
 }
 
@@ -437,6 +445,7 @@ lr_status lr_point_lists_read_rows(const struct lr_point_lister *lister, const s
                               .deliverer = {.num_lors = params->lors->count,
                                             .threads = params->threads,
                                             .log = params->log,
+                                            .blocks = rows->blocks,
                                             .delivery = {.sink = sink, .log = params->log}}};
     lr_status status = open_listing(&listing);
     status = status == LR_OK ? read_all(&listing) : status;

@@ -58,7 +58,8 @@ static lr_status send(struct lr_receiver *receiver, const struct lr_merge *merge
     const struct gl_buffer_range elements = {.from = rows.buffer,
                                              .from_offset = rows.offset,
                                              .to_offset = elements_offset(num_rows),
-                                             .bytes = count * (int64_t)sizeof(struct lr_merged)};
+                                             .bytes =
+                                                 count * (int64_t)sizeof(struct lr_packed_element)};
     LR_TRY(make_room(receiver, elements.to_offset + elements.bytes));
     LR_TRY(gl_readback_copy(readback, &tally));
     LR_TRY(gl_readback_copy(readback, &elements));

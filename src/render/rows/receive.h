@@ -29,7 +29,7 @@ lr_status lr_receiver_start(struct lr_receiver *receiver, const struct lr_merge 
 /* Rows of a part. */
 struct lr_received {
     const struct lr_merge_tally *tally;
-    const struct lr_merged *elements;
+    const struct lr_packed_element *elements;
 };
 
 /* Waits for the rows of the part that was started last. Where the tally says that some lack elements,

@@ -15,6 +15,7 @@
 #include "viewer/study/study.h"
 #include "viewer/tools/direct_tool.h"
 #include "viewer/tools/doctor_tool.h"
+#include "viewer/tools/frames_tool.h"
 #include "viewer/tools/live_tool.h"
 #include "viewer/tools/lor_tool.h"
 #include "viewer/tools/maps_tool.h"
@@ -82,6 +83,7 @@ struct app {
     struct live_tool live;
     struct doctor_tool doctor;
     struct direct_tool direct;
+    struct frames_tool frames;
     struct lr_view_session session; /* that was read, until what it names is open */
     bool has_session;
 

@@ -28,9 +28,24 @@ const char *legend_image_name(enum draw_image which)
     return images[which].name;
 }
 
-const char *legend_image_unit(enum draw_image which)
+/* Of an event's elements: chords, their shares of the Gaussian of time of flight, or solid angles. */
+static const char *event_unit(const struct tube_request *request)
 {
-    return images[which].unit;
+    if (request->kernel == TUBE_EXACT) {
+        return request->has_tof ? "detections per emission and mm" : legend_element_unit;
+    }
+    return request->has_tof ? "share of the line" : "mm";
+}
+
+const char *legend_image_unit(const struct app *app, enum draw_image which)
+{
+    const struct tube_result *tube = which == DRAW_TUBE ? tube_result(app->lor.tube, NULL) : NULL;
+    if (tube != NULL && tube->request.kernel != TUBE_LOR) {
+        return event_unit(&tube->request);
+    }
+    const struct live_request *live = &app->live.request;
+    const bool has_own_scale = live->family == LIVE_LISTMODE && live->elements != LR_LISTMODE_EXACT;
+    return which == DRAW_LIVE && has_own_scale ? "of its own scale" : images[which].unit;
 }
 
 const char *legend_sheet_title(enum sheet_kind kind)
@@ -59,10 +74,11 @@ struct ui_bar legend_bar(lr_colour_map colours, const double range[2], const cha
 
 /* --- in the scene --- */
 
-static struct ui_bar image_bar(enum draw_image which, lr_colour_map colours, const double range[2])
+static struct ui_bar image_bar(const struct app *app, enum draw_image which, lr_colour_map colours,
+                               const double range[2])
 {
     char title[96];
-    snprintf(title, sizeof(title), "%s (%s)", images[which].name, images[which].unit);
+    snprintf(title, sizeof(title), "%s (%s)", images[which].name, legend_image_unit(app, which));
     return legend_bar(colours, range, title);
 }
 
@@ -86,16 +102,16 @@ static int find_bars(const struct app *app, struct ui_bar bars[4])
     }
     if (has_slices && slices->overlay_high > 0.0 && slices->image != DRAW_TUBE &&
         draw_get_image(app->draw, DRAW_TUBE) != NULL) {
-        bars[count++] =
-            image_bar(DRAW_TUBE, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->overlay_high});
+        bars[count++] = image_bar(app, DRAW_TUBE, LR_COLOURS_PERCEPTUAL,
+                                  (double[2]){0.0, slices->overlay_high});
     }
     if (has_image && app->has_volume) {
         bars[count] =
-            image_bar(slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
+            image_bar(app, slices->image, LR_COLOURS_PERCEPTUAL, (double[2]){0.0, slices->high});
         count += !has_slices || slices->colours != LR_COLOURS_PERCEPTUAL || slices->low != 0.0;
     }
     if (has_slices) {
-        bars[count++] = image_bar(slices->image, slices->colours, range);
+        bars[count++] = image_bar(app, slices->image, slices->colours, range);
     }
     return count;
 }

@@ -13,7 +13,7 @@ struct app;
 
 /* "reconstruction", "emissions per voxel" */
 const char *legend_image_name(enum draw_image which);
-const char *legend_image_unit(enum draw_image which);
+const char *legend_image_unit(const struct app *app, enum draw_image which);
 
 /* Element of the matrix; what a window of the voxel tool shows. */
 extern const char *const legend_element_unit;

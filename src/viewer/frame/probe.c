@@ -89,8 +89,12 @@ static void describe_module(const struct app *app, const struct pick_hit *hit, c
         snprintf(crystal, sizeof(crystal), "crystal p = %d, q = %d", hit->crystal[0],
                  hit->crystal[1]);
     }
-    snprintf(text, size, "module %d (ring %d, position %d), %s at (%.1f, %.1f, %.1f) mm",
-             hit->module, module->ring, module->position, crystal, at[0], at[1], at[2]);
+    char layer[32] = "";
+    if (module->block > 0) {
+        snprintf(layer, sizeof(layer), ", layer %d", module->layer);
+    }
+    snprintf(text, size, "module %d (ring %d, position %d%s), %s at (%.1f, %.1f, %.1f) mm",
+             hit->module, module->ring, module->position, layer, crystal, at[0], at[1], at[2]);
 }
 
 void probe_describe(const struct app *app, char *text, size_t size)

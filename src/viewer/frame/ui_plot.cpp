@@ -15,6 +15,25 @@
 
 static ImVec2 image_corner, image_size; // of the picture last shown
 
+// --- colours ---
+
+ImVec4 ui_tone_colour(enum ui_tone tone)
+{
+    // Told apart by the colour-blind too: Okabe and Ito 2008.
+    switch (tone) {
+    case UI_DIM:
+        return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
+    case UI_GOOD:
+        return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
+    case UI_WARNING:
+        return ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
+    case UI_BAD:
+        return ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
+    default:
+        return ImGui::GetStyleColorVec4(ImGuiCol_Text);
+    }
+}
+
 // --- at the mouse ---
 
 void ui_show_tip(const struct ui_tip *tip, const char *text)

@@ -11,23 +11,6 @@
 
 static bool is_in_table; // columns fit their text, which must not wrap at their width
 
-ImVec4 ui_tone_colour(enum ui_tone tone)
-{
-    // Told apart by the colour-blind too: Okabe and Ito 2008.
-    switch (tone) {
-    case UI_DIM:
-        return ImVec4(0.60f, 0.62f, 0.66f, 1.0f);
-    case UI_GOOD:
-        return ImVec4(0.34f, 0.71f, 0.91f, 1.0f);
-    case UI_WARNING:
-        return ImVec4(0.94f, 0.89f, 0.26f, 1.0f);
-    case UI_BAD:
-        return ImVec4(0.93f, 0.47f, 0.20f, 1.0f);
-    default:
-        return ImGui::GetStyleColorVec4(ImGuiCol_Text);
-    }
-}
-
 // --- panels ---
 
 bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)

@@ -277,6 +277,40 @@ static lr_status set_views(struct app *app, const struct command_words *words, b
                                are_tilts ? value : views->tilts);
 }
 
+static lr_status set_kernel(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_choice(app, words, 2, lor_kernels, &value));
+    app->lor.request.kernel = (enum tube_kernel)value;
+    app->lor.request.has_tof = app->lor.request.has_tof && value != TUBE_LOR;
+    lor_tool_ask(app);
+    return LR_OK;
+}
+
+static lr_status set_tof(struct app *app, const struct command_words *words)
+{
+    double value = NAN;
+    if (strcmp(words->words[2], "off") != 0) {
+        LR_TRY(command_real(app, words, 2, &value));
+    }
+    return lor_tool_set_tof(app, value);
+}
+
+static lr_status set_frame(struct app *app, const struct command_words *words)
+{
+    int number = 0;
+    LR_TRY(command_integer(app, words, 2, &number));
+    return frames_tool_show(app, number);
+}
+
+static lr_status set_elements(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_choice(app, words, 2, live_kernels, &value));
+    app->live.request.elements = (lr_listmode_kernel)value;
+    return LR_OK;
+}
+
 enum set_what {
     SET_BACKEND = 6,
     SET_ALGORITHM,
@@ -284,7 +318,11 @@ enum set_what {
     SET_FALL,
     SET_FAMILY,
     SET_AZIMUTHS,
-    SET_TILTS
+    SET_TILTS,
+    SET_ELEMENTS,
+    SET_KERNEL,
+    SET_TOF,
+    SET_FRAME
 };
 
 /* What is of the next reconstruction. */
@@ -295,6 +333,8 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
         return set_algorithm(app, words);
     case SET_FAMILY:
         return set_family(app, words);
+    case SET_ELEMENTS:
+        return set_elements(app, words);
     case SET_AZIMUTHS:
     case SET_TILTS:
         return set_views(app, words, what == SET_TILTS);
@@ -306,11 +346,17 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {
-        "module",    "rays",       "samples", "steps",  "exact",    "absorption", "backend",
-        "algorithm", "relaxation", "fall",    "family", "azimuths", "tilts",      NULL};
+        "module",  "rays",      "samples",    "steps", "exact",  "absorption",
+        "backend", "algorithm", "relaxation", "fall",  "family", "azimuths",
+        "tilts",   "elements",  "kernel",     "tof",   "frame",  NULL};
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
+    if (what >= SET_KERNEL) {
+        return what == SET_KERNEL ? set_kernel(app, words)
+               : what == SET_TOF  ? set_tof(app, words)
+                                  : set_frame(app, words);
+    }
     if (what >= SET_ALGORITHM) {
         return set_live(app, words, what);
     }
@@ -605,8 +651,8 @@ static const struct command commands[] = {
     {"fit", "", 0, 0, .act = act_fit},
     {"point", "X Y Z", 3, 3, .act = act_point},
     {"set",
-     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts NUMBER, or "
-     "backend|algorithm|family NAME",
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|tof|frame NUMBER, "
+     "or backend|algorithm|family|elements|kernel NAME",
      2, 2, .act = act_set},
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},
     {"sensitivity", "", 0, 0, .act = act_sensitivity},

@@ -154,6 +154,38 @@ static void get_tube_sum(struct app *app, struct command_value *value)
     value->number = result != NULL ? result->sum : 0.0;
 }
 
+static void get_tube_voxels(struct app *app, struct command_value *value)
+{
+    const struct tube_result *result = tube_result(app->lor.tube, NULL);
+    value->number = result != NULL ? (double)result->num_voxels : 0.0;
+}
+
+static void get_tube_peak(struct app *app, struct command_value *value)
+{
+    const struct tube_result *result = tube_result(app->lor.tube, NULL);
+    value->number = result != NULL ? result->peak_mm : NAN;
+}
+
+static void get_tube_kernel(struct app *app, struct command_value *value)
+{
+    snprintf(value->text, sizeof(value->text), "%s", lor_kernels[app->lor.request.kernel]);
+}
+
+static void get_tube_tof(struct app *app, struct command_value *value)
+{
+    value->number = app->lor.request.has_tof ? app->lor.request.tof_mm : NAN;
+}
+
+static void get_frame(struct app *app, struct command_value *value)
+{
+    value->number = app->frames.number;
+}
+
+static void get_num_frames(struct app *app, struct command_value *value)
+{
+    value->number = app->frames.count;
+}
+
 static void get_tube_error(struct app *app, struct command_value *value)
 {
     snprintf(value->text, sizeof(value->text), "%.255s",
@@ -257,6 +289,12 @@ static const struct command_source values[] = {
     {"voxel.exact_by", get_exact_by},
     {"tube.sum", get_tube_sum},
     {"tube.error", get_tube_error},
+    {"tube.voxels", get_tube_voxels},
+    {"tube.peak_mm", get_tube_peak},
+    {"tube.kernel", get_tube_kernel},
+    {"tube.tof_mm", get_tube_tof},
+    {"image.frame", get_frame},
+    {"image.frames", get_num_frames},
     {"sensitivity.largest", get_sensitivity},
     {"live.iterations", get_iterations},
     {"live.log_likelihood", get_likelihood},

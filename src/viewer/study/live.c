@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "viewer/study/live_direct.h"
+#include "viewer/study/live_listmode.h"
 #include "viewer/study/operators.h"
 
 #include <math.h>
@@ -18,16 +19,17 @@ struct live_work {
     const lr_log *log;       /* the job's, while it runs */
     struct study_view study; /* held */
     struct live_request request;
-    lr_image *reference;       /* owned, or NULL */
-    lr_lor_data *simulated;    /* owned, or NULL */
-    lr_randoms *randoms;       /* owned, or NULL */
-    struct live_direct direct; /* of that family */
-    lr_operator *op;           /* owned */
-    bool is_on_device;         /* images can be shown where they are computed */
-    lr_traffic traffic;        /* of the operator's place, after the last iteration */
-    char why[LIVE_WHY];        /* the image is not on the device */
-    lr_vector there;           /* the reference, where images are shown from; zero until then */
-    float *image;              /* owned: the reconstruction, when it is done */
+    lr_image *reference;           /* owned, or NULL */
+    lr_lor_data *simulated;        /* owned, or NULL */
+    lr_randoms *randoms;           /* owned, or NULL */
+    struct live_direct direct;     /* of that family */
+    struct live_listmode listmode; /* likewise */
+    lr_operator *op;               /* owned */
+    bool is_on_device;             /* images can be shown where they are computed */
+    lr_traffic traffic;            /* of the operator's place, after the last iteration */
+    char why[LIVE_WHY];            /* the image is not on the device */
+    lr_vector there;               /* the reference, where images are shown from; zero until then */
+    float *image;                  /* owned: the reconstruction, when it is done */
     lr_status (*iteration)(void *user, const lr_iteration *done);
     void *user;
 };
@@ -40,6 +42,7 @@ static void finish_work(struct live_work *work)
     lr_lor_data_destroy(work->simulated);
     lr_randoms_destroy(work->randoms);
     live_direct_finish(&work->direct);
+    live_listmode_finish(&work->listmode);
     free(work->image);
     study_view_release(&work->study);
     *work = (struct live_work){0};
@@ -73,17 +76,33 @@ static bool is_direct(const struct live_work *work)
     return work->request.family == LIVE_DIRECT;
 }
 
-static lr_status create_of_family(const struct live_work *work, lr_operator_params params,
+static bool is_listmode(const struct live_work *work)
+{
+    return work->request.family == LIVE_LISTMODE;
+}
+
+static lr_status create_listmode(struct live_work *work, const lr_operator_params *params,
+                                 lr_operator **op)
+{
+    LR_TRY(live_listmode_take(&work->listmode, &work->study, &work->request, params));
+    return live_listmode_create(&work->listmode, &work->study, &work->request, params, op);
+}
+
+static lr_status create_of_family(struct live_work *work, lr_operator_params params,
                                   lr_operator **op)
 {
     params.grid = &work->study.grid;
-    return is_direct(work) ? live_direct_create(&work->direct, &params, op)
-                           : create_for(work, params, op);
+    return is_listmode(work) ? create_listmode(work, &params, op)
+           : is_direct(work) ? live_direct_create(&work->direct, &params, op)
+                             : create_for(work, params, op);
 }
 
 /* Why the image cannot stay on the device; NULL: it may. */
 static const char *find_obstacle(const struct live_work *work)
 {
+    if (is_listmode(work)) {
+        return "list mode computes beside the window, and";
+    }
     if (!is_direct(work) && work->study.mu != NULL && !work->request.without_mu) {
         return "a mu-map is open, and with absorption along the lines";
     }
@@ -192,7 +211,8 @@ static lr_status estimate_randoms(struct live_work *work, lr_recon_params *param
                                   const lr_log *log)
 {
     const lr_lor_data *delayeds = work->study.delayeds;
-    if (is_direct(work) || work->simulated != NULL || delayeds == NULL || delayeds->count == 0) {
+    if (work->request.family != LIVE_CORRESPONDENCE || work->simulated != NULL ||
+        delayeds == NULL || delayeds->count == 0) {
         return LR_OK;
     }
     work->randoms = lr_randoms_estimate(work->study.lors, delayeds, log);
@@ -206,7 +226,7 @@ static lr_status estimate_randoms(struct live_work *work, lr_recon_params *param
 
 static lr_status reconstruct(struct live_work *work, lr_recon_params params)
 {
-    if (work->request.simulates) {
+    if (work->request.simulates && !is_listmode(work)) {
         LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
         LR_TRY(simulate(work, params.op, params.log));
     }
@@ -221,7 +241,8 @@ static lr_status reconstruct(struct live_work *work, lr_recon_params params)
     }
     params.iteration = work->iteration;
     params.user = work->user;
-    LR_TRY(estimate_randoms(work, &params, params.log));
+    LR_TRY(is_listmode(work) ? live_listmode_data(&work->listmode, &work->study, &params)
+                             : estimate_randoms(work, &params, params.log));
     lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
     return lr_recon(&params, &image);
 }
@@ -459,14 +480,15 @@ static bool same_grid(const lr_grid *a, const lr_grid *b)
 
 bool live_is_measured(const struct study_view *study, const struct live_request *request)
 {
-    const bool has_counts =
-        request->family == LIVE_DIRECT ? request->histo != NULL : study->data != NULL;
+    const bool has_counts = request->family == LIVE_DIRECT     ? request->histo != NULL
+                            : request->family == LIVE_LISTMODE ? study->data_are_events
+                                                               : study->data != NULL;
     return has_counts && !request->simulates;
 }
 
 lr_grid live_grid_for(const struct study_view *study, const struct live_request *request)
 {
-    if (request->family == LIVE_CORRESPONDENCE) {
+    if (request->family != LIVE_DIRECT) {
         return study->grid;
     }
     return live_is_measured(study, request) ? request->histo->grid
@@ -486,6 +508,11 @@ static lr_status check_counts(const struct study_view *study, const struct live_
     }
     if (study->scanner == NULL) {
         return lr_error(log, LR_USAGE, "there is no scanner: open one first");
+    }
+    if (request->family == LIVE_LISTMODE && !study->data_are_events && study->image == NULL) {
+        return lr_error(log, LR_USAGE,
+                        "there is no list mode, and no image to draw events from: open one of "
+                        "them");
     }
     if (study->data == NULL && study->image == NULL) {
         return lr_error(log, LR_USAGE,

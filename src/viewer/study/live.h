@@ -9,13 +9,13 @@
 #include "viewer/frame/job.h"
 #include "viewer/study/study.h"
 
-enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT };
+enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT, LIVE_LISTMODE };
 
 /* Zero fields are defaults. */
 struct live_request {
     enum live_family family;
     lr_recon_algorithm algorithm;
-    double relaxation;         /* of RAMLA, as in lr_recon_params; OSEM has none, so that these */
+    double relaxation;         /* of RAMLA, 0 = its default, as in lr_recon_params; OSEM has none, so that these */
     double relaxation_fall;    /* two are not read */
     int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */
@@ -32,6 +32,9 @@ struct live_request {
     const lr_histo_images
         *histo; /* counts that were measured, copied: their grid and views are those
                               of the reconstruction; NULL = drawn from the study's image, on its grid */
+    lr_listmode_kernel
+        elements; /* of the family listmode, whose events are those of the study's data
+                                    where these are list mode, else drawn from its image */
     /* Of the projector of the family correspondence, as in lr_operator_params. */
     lr_mode mode;
     int rays, samples, mu_steps;

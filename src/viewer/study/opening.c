@@ -240,6 +240,7 @@ static lr_status bin_events(const struct opened_scanner *scanner, struct opened_
     const lr_events_source source = {.path = opened->path, .log = log};
     lr_prompts_delayeds found;
     LR_TRY(lr_events_bin(&source, scanner->lors, &found, NULL));
+    opened->are_events = true;
     opened->prompts = found.prompts;
     opened->delayeds = found.delayeds;
     return LR_OK;

@@ -27,6 +27,7 @@ struct opened_image {
 struct opened_data {
     char *path;
     lr_lor_data *prompts, *delayeds;
+    bool are_events; /* the file is list mode */
 };
 
 struct study_content {

@@ -292,6 +292,7 @@ static void fill_view(struct study_view *view)
     if (data != NULL) {
         view->data = data->prompts;
         view->delayeds = data->delayeds;
+        view->data_are_events = data->are_events;
         view->data_path = data->path;
     }
 }

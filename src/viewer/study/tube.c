@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "viewer/study/operators.h"
+#include "viewer/study/tube_event.h"
 
 #include <stdlib.h>
 
@@ -264,10 +265,22 @@ static void fill_kernel(struct tube_task *task)
 {
     const struct tube_profile *profile = &task->result.profile;
     const double sigma = task->result.sigma_mm;
+    const struct tube_request *request = &task->result.request;
+    const double centre_mm = request->kernel != TUBE_LOR && request->has_tof ? request->tof_mm : 0;
     for (int n = 0; task->kernel != NULL && n < profile->count; n++) {
-        const double t = (profile->first_mm + n * profile->step_mm) / sigma;
+        const double t = (profile->first_mm + n * profile->step_mm - centre_mm) / sigma;
         task->kernel[n] = (float)(exp(-0.5 * t * t) / (sigma * sqrt(2 * PI)));
     }
+}
+
+static void find_peak(struct tube_task *task)
+{
+    const struct tube_profile *profile = &task->result.profile;
+    int peak = 0;
+    for (int n = 1; n < profile->count; n++) {
+        peak = profile->weight[n] > profile->weight[peak] ? n : peak;
+    }
+    task->result.peak_mm = profile->first_mm + peak * profile->step_mm;
 }
 
 static lr_status make_profile(struct tube_task *task, const lr_log *log)
@@ -279,7 +292,43 @@ static lr_status make_profile(struct tube_task *task, const lr_log *log)
         }
     }
     fill_kernel(task);
+    find_peak(task);
     return LR_OK;
+}
+
+/* --- an event --- */
+
+/* Lists the voxels that it has elements in. */
+static lr_status list_elements(struct tube_task *task, const lr_log *log)
+{
+    struct tube_result *result = &task->result;
+    const struct lr_items items = {sizeof(*task->voxels), "a list of voxels", log};
+    const int64_t total = lr_grid_num_voxels(&task->study.grid);
+    int64_t room = 0;
+    for (int64_t row = 0; row < total; row++) {
+        const double element = task->image->values[row];
+        if (element > 0) {
+            LR_TRY(lr_grow(&task->voxels, &room, task->num_voxels + 1, &items));
+            task->voxels[task->num_voxels++] = row;
+            result->sum += element;
+            result->largest = fmax(result->largest, element);
+        }
+    }
+    result->num_voxels = task->num_voxels;
+    return LR_OK;
+}
+
+static lr_status run_event(struct tube_task *task, const lr_log *log, const lr_progress *progress)
+{
+    struct tube_request *request = &task->result.request;
+    const lr_scanner *scanner = task->study.scanner;
+    const struct tube_event event = {.study = &task->study,
+                                     .request = request,
+                                     .crystals = {number_of(scanner, &request->crystals[0]),
+                                                  number_of(scanner, &request->crystals[1])}};
+    LR_TRY(tube_event_row(&event, task->image, &request->samples, log, progress));
+    LR_TRY(list_elements(task, log));
+    return make_profile(task, log);
 }
 
 static lr_status run(void *object, const lr_log *log, const lr_progress *progress)
@@ -292,6 +341,9 @@ static lr_status run(void *object, const lr_log *log, const lr_progress *progres
         return LR_FAILED;
     }
     task->result.image = task->image;
+    if (task->result.request.kernel != TUBE_LOR) {
+        return run_event(task, log, progress);
+    }
     LR_TRY(find_voxels(task, log));
     LR_TRY(create_operator(task, params, &op));
     const lr_status status = compute_rows(task, op);
@@ -314,9 +366,13 @@ static void describe(struct tube_task *task)
     for (int k = 0; k < 3; k++) {
         task->direction[k] /= result->length_mm;
     }
-    result->has_mu = task->study.mu != NULL && !result->request.without_mu;
-    result->sigma_mm =
-        task->study.scanner->tof_resolution_ps * HALF_LIGHT_MM_PER_PS / FWHM_PER_SIGMA;
+    const struct tube_request *request = &result->request;
+    const bool is_event = request->kernel != TUBE_LOR;
+    const double tof_ps =
+        is_event && request->tof_ps > 0 ? request->tof_ps : task->study.scanner->tof_resolution_ps;
+    const bool has_tof = !is_event || request->has_tof;
+    result->has_mu = !is_event && task->study.mu != NULL && !request->without_mu;
+    result->sigma_mm = has_tof ? tof_ps * HALF_LIGHT_MM_PER_PS / FWHM_PER_SIGMA : 0;
 }
 
 struct tube *tube_create(const lr_log *log)

@@ -24,10 +24,23 @@ void tube_ends(const lr_scanner *scanner, const struct tube_crystal crystals[2],
 lr_status tube_check(const struct study_view *study, const struct tube_crystal crystals[2],
                      int64_t *lor, const lr_log *log);
 
+/* What elements are of. */
+enum tube_kernel {
+    TUBE_LOR = 0, /* the LOR: probabilities of the family correspondence */
+    TUBE_TUBE, /* an event of list mode, by its kernels, with time of flight where it is asked for */
+    TUBE_LINE,
+    TUBE_EXACT,
+    TUBE_NUM_KERNELS
+};
+
 /* Zero fields are defaults, those of lr_operator_params. */
 struct tube_request {
     struct tube_crystal crystals[2];
-    lr_mode mode; /* auto = exact */
+    enum tube_kernel kernel;
+    bool has_tof;  /* of an event */
+    double tof_mm; /* as in lr_event: from the line's middle, positive towards the second crystal */
+    double tof_ps; /* FWHM; 0 = the scanner's */
+    lr_mode mode;  /* auto = exact */
     int rays;
     int samples; /* N points of a voxel */
     int mu_steps;
@@ -40,7 +53,8 @@ struct tube_profile {
     int count;
     double first_mm, step_mm; /* the middle of bin 0, and the width of bins */
     const float *weight;      /* [count] sum of the tube's elements in planes across the line */
-    const float *kernel;      /* [count] time-of-flight kernel about t = 0 per mm; NULL = none */
+    const float *kernel;      /* [count] time-of-flight kernel per mm about t = 0, of an event about
+                                its tof_mm; NULL = none */
 };
 
 struct tube_result {
@@ -53,6 +67,7 @@ struct tube_result {
     const lr_image *image; /* the tube on the study's grid */
     int64_t num_voxels;    /* that are not zero */
     double sum, largest;
+    double peak_mm; /* place along the line, as in the profile, of the profile's largest weight */
     struct tube_profile profile;
 };
 

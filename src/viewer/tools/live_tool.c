@@ -11,14 +11,14 @@
 #include <string.h>
 
 const char *const live_algorithms[] = {"osem", "ramla", NULL};
-const char *const live_families[] = {"correspondence", "direct", NULL};
+const char *const live_families[] = {"correspondence", "direct", "listmode", NULL};
+const char *const live_kernels[] = {"tube", "line", "exact", NULL};
 
 lr_status live_tool_open(struct app *app)
 {
     struct live_tool *tool = &app->live;
     tool->live = live_create(&app->log);
     tool->request.subsets = 4;
-    tool->request.relaxation = 1.0;
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
@@ -96,11 +96,11 @@ void live_tool_start(struct app *app)
 
 lr_status live_tool_relax(struct app *app, double relaxation, double fall)
 {
-    if (!(relaxation > 0.0) || !(fall >= 0.0)) {
-        return lr_error(
-            &app->log, LR_BAD_INPUT,
-            "relaxation %g, fall %g: the relaxation must be above 0, its fall 0 or more",
-            relaxation, fall);
+    if (!(relaxation >= 0.0) || !(fall >= 0.0)) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "relaxation %g, fall %g: the relaxation must be above 0, or 0 for the "
+                        "default, its fall 0 or more",
+                        relaxation, fall);
     }
     app->live.request.relaxation = relaxation;
     app->live.request.relaxation_fall = fall;
@@ -208,18 +208,35 @@ static void choose_relaxation(struct app *app)
         (void)live_tool_relax(app, values[0], values[1]);
     }
     ui_hint("L and F: iteration n = 0, 1, ... goes L / (1 + F n) of the way that keeps every voxel "
-            "positive");
+            "positive; L = 0 is 10 / (9 + subsets)");
+}
+
+static void choose_elements(struct live_request *request)
+{
+    static const char *const names[] = {"tubes of response", "thin lines", "exact"};
+    int kernel = (int)request->elements;
+    if (ui_choose("elements", &kernel, names, 3)) {
+        request->elements = (lr_listmode_kernel)kernel;
+    }
+    ui_hint(
+        "of events: shares of a tube around the line, of a thin ray, or solid angles, which take "
+        "long");
 }
 
 static void choose_family(struct app *app)
 {
-    static const char *const names[] = {"correspondence", "DIRECT"};
+    static const char *const names[] = {"correspondence", "DIRECT", "list mode"};
     struct live_request *request = &app->live.request;
     int family = (int)request->family;
-    if (ui_choose("family", &family, names, 2)) {
+    if (ui_choose("family", &family, names, 3)) {
         request->family = (enum live_family)family;
     }
-    ui_hint("DIRECT reconstructs histo-images, with the kernel of its tool");
+    ui_hint(
+        "DIRECT reconstructs histo-images, with the kernel of its tool; list mode events one by "
+        "one, with their times of flight");
+    if (request->family == LIVE_LISTMODE) {
+        choose_elements(request);
+    }
     if (request->family != LIVE_DIRECT || find_histo(app) != NULL) {
         return;
     }
@@ -284,10 +301,13 @@ static bool tell_measured(const struct app *app)
         ui_toned(UI_DIM, "measured counts: the %d histo-images that are open", histo->num_views);
         return true;
     }
-    if (app->live.request.family == LIVE_DIRECT || app->open.data == NULL) {
+    const enum live_family family = app->live.request.family;
+    if (family == LIVE_DIRECT || app->open.data == NULL ||
+        (family == LIVE_LISTMODE && !app->open.data_are_events)) {
         return false;
     }
-    ui_toned(UI_DIM, "measured data: %s", app->open.data_path);
+    ui_toned(UI_DIM, family == LIVE_LISTMODE ? "measured events: %s" : "measured data: %s",
+             app->open.data_path);
     return true;
 }
 
@@ -303,8 +323,12 @@ static void choose_data(struct app *app)
         }
         return;
     }
-    ui_toned(UI_DIM, "no %s are open: counts are drawn from the image",
-             request->family == LIVE_DIRECT ? "histo-images" : "data");
+    static const char *const missing[] = {"data are", "histo-images are", "list mode is"};
+    ui_toned(UI_DIM, "no %s open: counts are drawn from the image", missing[request->family]);
+    if (request->family == LIVE_LISTMODE && ui_button("open events...", true)) {
+        app->opener.kind = OPENER_DATA;
+        app->opener.is_shown = true;
+    }
     ui_reals("counts", &request->counts, 1);
     if (ui_integers("seed", &seed, 1) && seed >= 0) {
         request->seed = (uint64_t)seed;

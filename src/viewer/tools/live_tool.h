@@ -17,6 +17,9 @@ extern const char *const live_algorithms[];
 /* In the order of enum live_family, alike. */
 extern const char *const live_families[];
 
+/* In the order of lr_listmode_kernel, alike. */
+extern const char *const live_kernels[];
+
 struct live_tool {
     struct live *live;
     struct live_request request;

@@ -12,6 +12,8 @@
 
 static const uint32_t lor_colour = 0xffd24dff;
 
+const char *const lor_kernels[] = {"lor", "tube", "line", "exact", NULL};
+
 lr_status lor_tool_open(struct app *app)
 {
     app->lor.tube = tube_create(&app->log);
@@ -59,6 +61,26 @@ void lor_tool_ask(struct app *app)
         tool->report.state = JOB_RUNNING;
         show_line(app);
     }
+}
+
+lr_status lor_tool_set_tof(struct app *app, double tof_mm)
+{
+    struct tube_request *request = &app->lor.request;
+    const lr_scanner *scanner = app->open.scanner;
+    const bool has_tof = isfinite(tof_mm);
+    const bool can_have =
+        request->tof_ps > 0 || (scanner != NULL && scanner->tof_resolution_ps > 0);
+    if (has_tof && request->kernel == TUBE_LOR) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "a LOR has no time of flight: choose a kernel of list mode");
+    }
+    if (has_tof && !can_have) {
+        return lr_error(&app->log, LR_BAD_INPUT, "this scanner has no time resolution");
+    }
+    request->has_tof = has_tof;
+    request->tof_mm = has_tof ? tof_mm : 0;
+    lor_tool_ask(app);
+    return LR_OK;
 }
 
 void lor_tool_choose(struct app *app, int64_t number)
@@ -119,6 +141,38 @@ static bool choose_crystal(struct app *app, int end)
     return changed;
 }
 
+static bool choose_tof(struct app *app)
+{
+    struct tube_request *request = &app->lor.request;
+    const struct tube_result *result = tube_result(app->lor.tube, NULL);
+    if (!(app->open.scanner->tof_resolution_ps > 0)) {
+        request->has_tof = false;
+        ui_toned(UI_DIM, "this scanner has no time of flight");
+        return false;
+    }
+    const bool changed = ui_check("time of flight", &request->has_tof);
+    if (!request->has_tof || result == NULL) {
+        return changed;
+    }
+    const double range[2] = {-0.5 * result->length_mm, 0.5 * result->length_mm};
+    const bool moved = ui_slide_real("offset (mm)", &request->tof_mm, range);
+    ui_hint("where the time of flight puts the event, from the middle towards the second crystal");
+    return changed || moved;
+}
+
+static bool choose_kernel(struct app *app)
+{
+    static const char *const names[] = {"the LOR", "an event: tube", "an event: thin line",
+                                        "an event: exact"};
+    struct tube_request *request = &app->lor.request;
+    int kernel = (int)request->kernel;
+    bool changed = ui_choose("elements of", &kernel, names, TUBE_NUM_KERNELS);
+    ui_hint("the LOR's are probabilities; an event's those of list mode, by its kernels, with its "
+            "time of flight");
+    request->kernel = (enum tube_kernel)kernel;
+    return request->kernel != TUBE_LOR ? choose_tof(app) || changed : changed;
+}
+
 static void show_numbers(const struct tube_result *result)
 {
     if (!ui_table("tube", 2)) {
@@ -139,19 +193,22 @@ static void show_numbers(const struct tube_result *result)
 
 static void show_profile(struct app *app, const struct tube_profile *profile)
 {
+    const bool is_lor = app->lor.request.kernel == TUBE_LOR;
     struct ui_curve curve = {
         .values = profile->weight,
         .count = profile->count,
         .x = {profile->first_mm, profile->first_mm + (profile->count - 1) * profile->step_mm},
         .height = 154.0,
-        .title = "sum of elements in planes (detections per emission)",
+        .title = is_lor ? "sum of elements in planes (detections per emission)"
+                        : "sum of the event's elements in planes",
         .x_label = "t (mm)",
     };
     panels_take_reading(app, ui_curve("##profile", &curve));
     if (profile->kernel != NULL) {
         curve.values = profile->kernel;
         curve.height = 124.0;
-        curve.title = "time-of-flight kernel about the middle (1/mm)";
+        curve.title = is_lor ? "time-of-flight kernel about the middle (1/mm)"
+                             : "time-of-flight kernel (1/mm)";
         panels_take_reading(app, ui_curve("##kernel", &curve));
     }
 }
@@ -166,6 +223,7 @@ void lor_tool_panel(struct app *app)
     ui_toned(UI_DIM, "click on two crystals, type them, or press on the voxel's picture");
     bool changed = choose_crystal(app, 0);
     changed = choose_crystal(app, 1) || changed;
+    changed = choose_kernel(app) || changed;
     if (changed) {
         lor_tool_ask(app);
     }

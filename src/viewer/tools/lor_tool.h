@@ -9,6 +9,9 @@
 
 struct app;
 
+/* In the order of enum tube_kernel, as scripts and sessions name them; NULL at the end. */
+extern const char *const lor_kernels[];
+
 struct lor_tool {
     struct tube *tube;
     struct tube_request request;
@@ -24,6 +27,10 @@ void lor_tool_close(struct app *app);
 
 /* After changes of the request. */
 void lor_tool_ask(struct app *app);
+
+/* Places an event's time of flight, and asks; NAN = it has none. errors: LR_BAD_INPUT, with a sentence,
+ * where elements are of the LOR, or the scanner has no time resolution. */
+lr_status lor_tool_set_tof(struct app *app, double tof_mm);
 
 /* The LOR of that number: both crystals. */
 void lor_tool_choose(struct app *app, int64_t lor);

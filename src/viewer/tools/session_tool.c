@@ -44,6 +44,31 @@ static void write_voxel(const struct app *app, struct lr_view_session *session)
     session->backend = voxel_tool_backend(app);
 }
 
+static void write_lor(const struct app *app, struct lr_view_session *session)
+{
+    const struct tube_request *request = &app->lor.request;
+    session->has_lor = app->lor.is_asked;
+    for (int end = 0; end < 2; end++) {
+        const struct tube_crystal *crystal = &request->crystals[end];
+        session->lor[3 * end] = crystal->module;
+        session->lor[3 * end + 1] = crystal->p;
+        session->lor[3 * end + 2] = crystal->q;
+    }
+    session->lor_kernel = (int)request->kernel;
+    session->has_tof = request->has_tof;
+    session->tof_mm = request->tof_mm;
+}
+
+static void write_recon(const struct app *app, struct lr_view_session *session)
+{
+    const struct live_request *request = &app->live.request;
+    session->has_recon = true;
+    session->recon_family = (int)request->family;
+    session->recon_algorithm = (int)request->algorithm;
+    session->recon_elements = (int)request->elements;
+    session->recon_subsets = request->subsets;
+}
+
 static void write_range(const struct app *app, struct lr_view_session *session)
 {
     if (app->slices.image <= DRAW_MU && app->slices.low < app->slices.high) {
@@ -90,6 +115,8 @@ lr_status session_tool_write(struct app *app, const char *path)
                                       .mode = modes[app->tool]};
     write_camera(app, &session);
     write_voxel(app, &session);
+    write_lor(app, &session);
+    write_recon(app, &session);
     write_range(app, &session);
     write_shown(app, &session);
     window_size(app->window, session.window);
@@ -156,6 +183,27 @@ static void read_voxel(struct app *app, const struct lr_view_session *session)
     request->backend = voxel_backends[session->backend];
 }
 
+static void read_lor(struct app *app, const struct lr_view_session *session)
+{
+    struct tube_request *request = &app->lor.request;
+    for (int end = 0; end < 2; end++) {
+        const int *numbers = session->lor + 3 * end;
+        request->crystals[end] = (struct tube_crystal){numbers[0], numbers[1], numbers[2]};
+    }
+    request->kernel = (enum tube_kernel)session->lor_kernel;
+    request->has_tof = session->has_tof;
+    request->tof_mm = session->tof_mm;
+}
+
+static void read_recon(struct app *app, const struct lr_view_session *session)
+{
+    struct live_request *request = &app->live.request;
+    request->family = (enum live_family)session->recon_family;
+    request->algorithm = (lr_recon_algorithm)session->recon_algorithm;
+    request->elements = (lr_listmode_kernel)session->recon_elements;
+    request->subsets = session->recon_subsets > 0 ? session->recon_subsets : request->subsets;
+}
+
 static void read_shown(struct app *app, const struct lr_view_session *session)
 {
     struct draw_slices *slices = &app->slices;
@@ -192,6 +240,13 @@ void session_tool_take_study(struct app *app)
     if (session->has_voxel) {
         read_voxel(app, session);
         voxel_tool_ask(app);
+    }
+    if (session->has_lor) {
+        read_lor(app, session);
+        lor_tool_ask(app);
+    }
+    if (session->has_recon) {
+        read_recon(app, session);
     }
     if (session->has_shown) {
         read_shown(app, session);

@@ -106,6 +106,7 @@ static void show_slices(struct app *app)
         images[k] = legend_image_name((enum draw_image)k);
     }
     int map = (int)slices->colours, image = (int)slices->image;
+    frames_tool_panel(app);
     for (int k = 0; k < 3; k++) {
         const double ends[2] = {grid->origin_mm[k],
                                 grid->origin_mm[k] + (grid->size[k] - 1) * grid->voxel_mm[k]};

@@ -120,6 +120,14 @@ static void begin_image(struct app *app, enum draw_image which, const lr_image *
     }
 }
 
+/* Another frame: in the colours and slices of the last one. */
+static void show_frame(struct app *app, const struct study_view *open)
+{
+    const double high = app->ranges[DRAW_IMAGE][1];
+    begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
+    app->ranges[DRAW_IMAGE][1] = high;
+}
+
 static void show_images(struct app *app, const struct study_view *open)
 {
     begin_image(app, DRAW_IMAGE, open->image, open->image_largest);
@@ -145,7 +153,10 @@ static lr_status take_study(struct app *app)
             status = scene_lines_axes(app->draw, 0.5 * app->camera.reach_mm);
         }
     }
-    if (status == LR_OK && (app->open.image != before.image || app->open.mu != before.mu)) {
+    const bool is_frame = frames_tool_take_study(app);
+    if (status == LR_OK && is_frame && app->open.mu == before.mu) {
+        show_frame(app, &app->open);
+    } else if (status == LR_OK && (app->open.image != before.image || app->open.mu != before.mu)) {
         show_images(app, &app->open);
     }
     if (status == LR_OK) {

@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# Frames of a dynamic scan by a job array: each task reconstructs its share of them. Images are named by
+# the number of the frame, as one run would: dynamic-1.nii.gz, dynamic-2.nii.gz ... docs/guide/cluster.md
+#
+#SBATCH --job-name=frames
+#SBATCH --array=1-8
+#SBATCH --cpus-per-task=16
+#SBATCH --gpus-per-task=1
+#SBATCH --ntasks=1
+#SBATCH --time=02:00:00
+set -euo pipefail
+scanner=${SCANNER:-united-imaging-uexplorer} events=${EVENTS:-scan.petsird}
+grid=${GRID:-150,150,485} voxel_mm=${VOXEL_MM:-4} frames=${FRAMES:-12x10,12x60,9x300}
+loraster recon --operator listmode --scanner "$scanner" --events "$events" --grid "$grid" \
+    --voxel-mm "$voxel_mm" --algorithm osem --subsets "${SUBSETS:-20}" --frames "$frames" \
+    --part "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" -o "${OUT:-dynamic.nii.gz}"

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# A system matrix by a job array: each task makes one part of the rows, on one GPU or on processors, and a
+# task that was ended goes on where it was. docs/guide/cluster.md
+#
+#   job=$(sbatch --parsable --array=1-16 matrix.sh)
+#   sbatch --dependency=afterok:$job matrix-join.sh
+#
+#SBATCH --job-name=matrix
+#SBATCH --array=1-16
+#SBATCH --cpus-per-task=16
+#SBATCH --gpus-per-task=1
+#SBATCH --ntasks=1
+#SBATCH --time=04:00:00
+#SBATCH --signal=TERM@60
+#SBATCH --requeue
+set -euo pipefail
+scanner=${SCANNER:-siemens-vision-quadra} grid=${GRID:-150,150,265} voxel_mm=${VOXEL_MM:-4}
+backend=${BACKEND:-auto} # all tasks must take the same: name one where machines differ
+file=part-$SLURM_ARRAY_TASK_ID.h5
+if [ -e "$file" ]; then
+    exit 0
+fi
+resume=()
+if [ -e "$file.part-rows" ]; then
+    resume=(--resume)
+fi
+loraster matrix --scanner "$scanner" --grid "$grid" --voxel-mm "$voxel_mm" --backend "$backend" \
+    --part "$SLURM_ARRAY_TASK_ID/$SLURM_ARRAY_TASK_COUNT" "${resume[@]}" -o "$file"

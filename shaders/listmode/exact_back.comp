@@ -1,0 +1,59 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Events into the image, by exact elements.
+//
+// reads:     lines of listmode/exact_prepare.comp with their values; what they are scaled by
+// writes:    sums of the image, slice by slice
+// shape:     one thread a line
+// invariant: sums are integers, the same bits in every run, but where sums_are_floats
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+#define LINES_ACCESS readonly
+#include "listmode/exact.glsl"
+#include "listmode/fixed64.glsl"
+
+layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
+
+layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
+    uint sums[]; // [voxels][2]
+};
+
+void add_term(int cell, float term)
+{
+    if (sums_are_floats()) {
+        ADD_FLOAT(sums[2 * cell], term)
+    } else {
+        uvec2 words = to_words(term);
+        ADD_WORDS(sums[2 * cell], sums[2 * cell + 1], words)
+    }
+}
+
+// Points of one voxel that come one after the other are added as one.
+void main()
+{
+    uint k = gl_GlobalInvocationID.x;
+    if (k >= uint(size.w)) {
+        return;
+    }
+    float value = scaled(uintBitsToFloat(lines[2u * uint(size.w) + k].w)), sum = 0.0;
+    if (value == 0.0) {
+        return;
+    }
+    Exact exact = exact_of(k);
+    int cell = 0;
+    while (next(exact)) {
+        if (exact.element > 0.0) {
+            int at = cell_of(exact.voxel);
+            if (at != cell && sum != 0.0) {
+                add_term(cell, sum);
+                sum = 0.0;
+            }
+            cell = at;
+            sum += value * exact.element;
+        }
+    }
+    if (sum != 0.0) {
+        add_term(cell, sum);
+    }
+}

@@ -1,0 +1,41 @@
+#version 450 core
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// Values of events from an image, by exact elements.
+//
+// reads:     lines of listmode/exact_prepare.comp; the image, slice by slice
+// writes:    a value for each line that is selected, also for those that see nothing
+// shape:     one thread a line
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+#define LINES_ACCESS readonly
+#include "listmode/exact.glsl"
+
+layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
+
+layout(std430, binding = LR_BIND_LIST_SLICES) readonly buffer Slices {
+    float image[];
+};
+layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
+    float values[];
+};
+
+void main()
+{
+    uint k = gl_GlobalInvocationID.x;
+    if (k >= uint(size.w)) {
+        return;
+    }
+    uint place = lines[2u * uint(size.w) + k].z, at = uint(window.w) + place;
+    if (place == LR_NONE) {
+        return;
+    }
+    Exact exact = exact_of(k);
+    float sum = 0.0;
+    while (next(exact)) {
+        if (exact.element > 0.0) {
+            sum += exact.element * image[cell_of(exact.voxel)];
+        }
+    }
+    values[at] = window.z != 0 ? values[at] + sum : sum;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Copyright The LORaster authors
+//
+// A line on its way through planes of sample points, as listmode/exact_prepare.comp leaves it, and the
+// points beside it that may have elements. Voxels and points along p, u and v: `slab.xyz` points are in a
+// voxel. Parts 0 to 2 are those of listmode/lines.glsl, of points in place of voxels. Variants: TOF,
+// LEANING.
+#include "listmode/line.glsl"
+
+// A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm.
+struct Face {
+    vec4 across_along; // along its axes, of an offset
+    vec2 normal;
+    vec3 lean;    // cosines of its axes with the line on its way to it; the normal's is turned round
+    vec2 half_mm;
+    ivec2 pieces; // in which it is seen
+};
+
+// The two faces as a point has them: over the plane of `far` it stands higher, about.
+struct Sight {
+    Face near, far;
+    vec4 turn; // cosines near.across far.across, near.normal far.across, near.across far.normal, and
+               // near.along far.along
+#ifdef LEANING
+    vec4 lean_turn; // near.across far.along, near.along far.across, near.normal far.along, near.along
+                    // far.normal
+#endif
+    float length_mm;
+};
+
+struct Walk {
+    ivec2 at;        // the point at hand
+    vec2 off;        // from the crossing to it, in points
+    float way_mm;    // to the plane, from the face at the lower end
+    int plane, last; // counted from the line's first one; the last one is behind
+    ivec2 low, high; // points of the plane; the high ones are behind
+    ivec2 whole;     // of the crossing, and what of a point is left
+    vec2 part;
+    bool is_turned;  // the face at the lower end is the far one
+};
+
+Face face_of(uint k, uint which)
+{
+    uint all = uint(size.w);
+    vec4 second = uintBitsToFloat(lines[(which + 1u) * all + k]);
+    vec4 third = uintBitsToFloat(lines[(which + 2u) * all + k]);
+    int pieces = int(third.w);
+    return Face(uintBitsToFloat(lines[which * all + k]), second.xy, vec3(second.zw, third.x), third.yz,
+                ivec2(pieces & 255, pieces >> 8));
+}
+
+Sight sight_of(Line line, uint k)
+{
+    uint all = uint(size.w);
+    Sight sight;
+    sight.near = face_of(k, 5u);
+    sight.far = face_of(k, 8u);
+    sight.turn = uintBitsToFloat(lines[11u * all + k]);
+#ifdef LEANING
+    sight.lean_turn = uintBitsToFloat(lines[12u * all + k]);
+#endif
+    sight.length_mm = line.factor.z;
+    return sight;
+}
+
+void turn_round(inout Sight sight)
+{
+    Face near = sight.near;
+    sight.near = sight.far;
+    sight.far = near;
+    sight.turn = sight.turn.xzyw;
+#ifdef LEANING
+    sight.lean_turn = sight.lean_turn.yxwz;
+#endif
+}
+
+// Planes from .. to - 1 of all.
+Walk walk_of(Line line, int from, int to)
+{
+    Walk walk;
+    walk.plane = max(from - line.first, 0) - 1;
+    walk.last = min(to - line.first, line.count);
+    walk.at = walk.low = walk.high = ivec2(0);
+    walk.is_turned = false;
+    return walk;
+}
+
+void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
+{
+    crossing_of(line, walk.plane, 0, walk.whole.x, walk.part.x);
+    crossing_of(line, walk.plane, 1, walk.whole.y, walk.part.y);
+    vec2 most = reach.xy + float(walk.plane) * reach.zw;
+    walk.low = max(walk.whole + ivec2(ceil(walk.part - most)), ivec2(0));
+    walk.high = min(walk.whole + ivec2(floor(walk.part + most)) + 1, size.yz * slab.yz);
+    walk.high.y = walk.low.x < walk.high.x ? walk.high.y : walk.low.y;
+    walk.at = walk.low;
+    walk.way_mm = line.factor.x + float(walk.plane) * line.factor.y;
+    if (!walk.is_turned && walk.way_mm > 0.5 * line.factor.z) {
+        turn_round(sight);
+        walk.is_turned = true;
+    }
+}
+
+// To the next point; false: there is none.
+bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach)
+{
+    walk.at.x++;
+    if (walk.at.x >= walk.high.x) {
+        walk.at = ivec2(walk.low.x, walk.at.y + 1);
+    }
+    while (walk.at.y >= walk.high.y) {
+        walk.plane++;
+        if (walk.plane >= walk.last) {
+            return false;
+        }
+        open_plane(walk, sight, line, reach);
+    }
+    walk.off = vec2(walk.at - walk.whole) - walk.part;
+    return true;
+}
+
+// The voxel that a point is in. What is 1 / slab is at hand as tube.yzw.
+ivec3 voxel_of(Line line, Walk walk)
+{
+    return ivec3((vec3(line.first + walk.plane, walk.at) + 0.5) * tube.yzw);
+}
+
+#ifdef TOF
+// The mean of the Gaussian over the voxel's extent, per mm. time: where the line is in its first plane,
+// and from plane to plane; half of the extent; 1 / extent in mm. gain: of a step along p, u, v. All but the
+// last in standard deviations.
+float time_weight(Line line, Walk walk, ivec3 voxel, vec4 time, vec3 gain)
+{
+    vec3 point = vec3(line.first + walk.plane, walk.at);
+    vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
+    to_middle.yz += walk.off;
+    float middle = time.x + float(walk.plane) * time.y + dot(to_middle, gain);
+    float low = max(middle - time.z, -3.0), high = min(middle + time.z, 3.0);
+    float half_width = 0.5 * (high - low);
+    if (half_width <= 0.0) {
+        return 0.0;
+    }
+    float held = half_width < 0.5 ? normal_around(0.5 * (low + high), half_width)
+                                  : normal_from_0(high) - normal_from_0(low);
+    return held * time.w * float(1.0 / HELD);
+}
+#endif

@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The solid angle in which a point beside a LOR's line sees one face through the other one, for one thread.
+ * Written for the processor, too. A place (x, y) of the far face's plane is seen through the near face where
+ *     |across| <= half of the face times height   and   |along| <= half of it times height,
+ * across and along being the near face's coordinates of the ray times the height of the place over the near
+ * plane, as the point has it: three functions that are linear in x and y. They are written in what the point
+ * is beside the line, so that nothing large is subtracted. */
+#ifndef LR_CUDA_LISTMODE_ANGLE_CUH
+#define LR_CUDA_LISTMODE_ANGLE_CUH
+
+#include "cuda_interop/listmode/lanes.cuh"
+
+/* A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm. */
+struct angle_face {
+    float across[2], along[2], normal[2]; /* of an offset */
+    float lean
+        [3]; /* cosines of its axes with the line on its way to it; the normal's is turned round */
+    float half_mm[2];
+    int pieces[2]; /* in which it is seen */
+};
+
+/* What a point has of a face: how far beside it, above its plane. */
+struct angle_place {
+    float across, along, height;
+};
+
+__host__ __device__ inline angle_place place_over(const angle_face &face, const float off[2],
+                                                  float way_mm)
+{
+    return {face.across[0] * off[0] + face.across[1] * off[1],
+            face.along[0] * off[0] + face.along[1] * off[1],
+            face.normal[0] * off[0] + face.normal[1] * off[1] + way_mm * face.lean[2]};
+}
+
+template <class Number> __host__ __device__ void swap_numbers(Number &a, Number &b)
+{
+    const Number held = a;
+    a = b;
+    b = held;
+}
+
+/* Rounds once less than a quotient and a square root. */
+__host__ __device__ inline float per_root(float x)
+{
+#ifdef __CUDA_ARCH__
+    return rsqrtf(x);
+#else
+    return 1.0f / sqrtf(x);
+#endif
+}
+
+/* --- faces with a common axis: x lies between two numbers, y between two lines --- */
+
+/* Where a + b x >= 0. */
+__host__ __device__ inline void cut_range(float range[2], float a, float b)
+{
+    const float at = b != 0.0f ? quotient_of(-a, b) : 0.0f;
+    range[0] = b > 0.0f ? fmaxf(range[0], at) : range[0];
+    range[1] = b < 0.0f ? fminf(range[1], at) : range[1];
+    range[1] = b == 0.0f && a < 0.0f ? -1e30f : range[1];
+}
+
+/* A line over a strip whose places go from -1/2 to 1/2, kept within -half .. half: its mean, and 12 times its
+ * first moment, what its second one is above a twelfth of its mean, and its variance. */
+struct clamped_line {
+    float mean, first, second, variance;
+
+    /* middle: where it is at 0; rise: from one end to the other. */
+    __host__ __device__ clamped_line(float middle, float rise, float half)
+    {
+        const float steep = fabsf(rise), part = quotient_of(1.0f, fmaxf(steep, 1e-20f));
+        const float over = between_0_and_1((middle + 0.5f * steep - half) * part);
+        const float under = between_0_and_1((0.5f * steep - middle - half) * part);
+        const float within = 1.0f - over - under;
+        const float inner =
+            0.5f * (fmaxf(middle - 0.5f * steep, -half) + fminf(middle + 0.5f * steep, half));
+        const float a = over * (1.0f - over), b = under * (1.0f - under);
+        const float square = half * half * (over + under) + within * inner * inner;
+        mean = half * (over - under) + within * inner;
+        first = rise *
+                (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under));
+        second = steep * (b * b - a * a);
+        variance = 12.0f * (square - mean * mean) + within * within * within * steep * steep;
+    }
+};
+
+/* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
+ * over the plane it is. */
+struct angle_strip {
+    float x, y, width, height;
+
+    /* Of what lies between two lines: its area times the density height / distance^3 at its middle, with all
+     * terms of second order. */
+    __host__ __device__ float angle(const clamped_line &upper, const clamped_line &lower) const
+    {
+        const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
+        const float root = per_root(x * x + at * at + height * height), inverse = root * root;
+        const float spread = upper.variance + lower.variance;
+        const float xx = width * width * (1.0f / 12.0f) * (tall + upper.second - lower.second);
+        const float yy = tall * (tall * tall * (1.0f / 12.0f) + spread * (1.0f / 24.0f));
+        const float xy = tall * width * (upper.first + lower.first) * (1.0f / 24.0f);
+        const float first = x * width * (upper.first - lower.first) * (1.0f / 12.0f) +
+                            at * (upper.variance - lower.variance) * (1.0f / 24.0f);
+        const float bend = (7.5f * x * x * inverse - 1.5f) * xx +
+                           (7.5f * at * at * inverse - 1.5f) * yy + 15.0f * x * at * inverse * xy -
+                           3.0f * first;
+        return height * inverse * root * width * fmaxf(tall + inverse * bend, 0.0f);
+    }
+};
+
+/* --- faces that lean: the far one is cut by four lines (Sutherland and Hodgman 1974) --- */
+
+struct angle_polygon {
+    int count;
+    float x[8], y[8]; /* 4 corners, and one more for each cut */
+
+    __host__ __device__ angle_polygon(const float half[2])
+        : count(4), x{-half[0], half[0], half[0], -half[0]}, y{-half[1], -half[1], half[1], half[1]}
+    {
+    }
+
+    __host__ __device__ void add(float to_x, float to_y)
+    {
+        if (count < 8) {
+            x[count] = to_x;
+            y[count++] = to_y;
+        }
+    }
+
+    /* Keeps where line[0] + line[1] x + line[2] y >= 0. */
+    __host__ __device__ void clip(const float line[3])
+    {
+        const angle_polygon in = *this;
+        int before = in.count - 1;
+        float side_before = line[0] + line[1] * in.x[before] + line[2] * in.y[before];
+        count = 0;
+        for (int k = 0; k < in.count; k++) {
+            const float side = line[0] + line[1] * in.x[k] + line[2] * in.y[k];
+            if ((side < 0.0f) != (side_before < 0.0f)) {
+                const float t = quotient_of(side_before, side_before - side);
+                add(in.x[before] + t * (in.x[k] - in.x[before]),
+                    in.y[before] + t * (in.y[k] - in.y[before]));
+            }
+            if (side >= 0.0f) {
+                add(in.x[k], in.y[k]);
+            }
+            before = k;
+            side_before = side;
+        }
+    }
+
+    /* Of a piece around `middle`, from which corners are counted; half: of its edges. */
+    __host__ __device__ void cut(const float middle[2], const float half[2], const float line[3])
+    {
+        const float moved[3] = {line[0] + line[1] * middle[0] + line[2] * middle[1], line[1],
+                                line[2]};
+        const float reach = fabsf(line[1]) * half[0] + fabsf(line[2]) * half[1];
+        if (moved[0] <= -reach) {
+            count = 0;
+        } else if (moved[0] < reach && count > 0) {
+            clip(moved);
+        }
+    }
+
+    /* Area times the density height / distance^3 at the centroid, with the terms of second order. foot: from
+     * the foot of the point to where corners are counted from. */
+    __host__ __device__ float angle(const float foot[2], float height) const
+    {
+        float area = 0, first[2] = {0, 0}, second[3] = {0, 0, 0};
+        for (int k = 1; k + 1 < count; k++) {
+            const float px = x[k] - x[0], py = y[k] - y[0];
+            const float qx = x[k + 1] - x[0], qy = y[k + 1] - y[0], twice = px * qy - py * qx;
+            area += 0.5f * twice;
+            first[0] += twice * (px + qx) * (1.0f / 6.0f);
+            first[1] += twice * (py + qy) * (1.0f / 6.0f);
+            second[0] += twice * (px * px + px * qx + qx * qx) * (1.0f / 12.0f);
+            second[1] += twice * (py * py + py * qy + qy * qy) * (1.0f / 12.0f);
+            second[2] += twice * (2.0f * (px * py + qx * qy) + px * qy + qx * py) * (1.0f / 24.0f);
+        }
+        if (!(area > 0.0f)) {
+            return 0.0f;
+        }
+        const float mean[2] = {quotient_of(first[0], area), quotient_of(first[1], area)};
+        const float at_x = foot[0] + x[0] + mean[0], at_y = foot[1] + y[0] + mean[1];
+        const float xx = second[0] - mean[0] * first[0], yy = second[1] - mean[1] * first[1];
+        const float xy = second[2] - mean[0] * first[1];
+        const float root = per_root(at_x * at_x + at_y * at_y + height * height);
+        const float inverse = root * root;
+        const float bend =
+            7.5f * inverse * (at_x * at_x * xx + 2.0f * at_x * at_y * xy + at_y * at_y * yy) -
+            1.5f * (xx + yy);
+        return height * inverse * root * fmaxf(area + inverse * bend, 0.0f);
+    }
+};
+
+/* --- the two faces --- */
+
+/* As a point has them: over the plane of the far one it stands higher, about. Cosines are of axes of the near
+ * face with those of the far one. */
+template <bool Leaning> struct angle_sight {
+    angle_face near_face, far_face;
+    float across_across, normal_across, across_normal;
+    float along_along, across_along, along_across, normal_along, along_normal; /* Leaning */
+    float length_mm;
+
+    __host__ __device__ void turn_round()
+    {
+        swap_numbers(near_face, far_face);
+        swap_numbers(normal_across, across_normal);
+        if constexpr (Leaning) {
+            swap_numbers(across_along, along_across);
+            swap_numbers(normal_along, along_normal);
+        }
+    }
+
+    /* off: of the point from the line; ways: along the line to the near face, and to the far one. */
+    __host__ __device__ float angle(const float off[2], const float ways[2]) const
+    {
+        const angle_place below = place_over(near_face, off, ways[0]);
+        const angle_place above = place_over(far_face, off, ways[1]);
+        if (!(below.height > 0.0f && above.height > 0.0f)) {
+            return 0.0f;
+        }
+        if constexpr (Leaning) {
+            return angle_through(below, above, ways);
+        } else {
+            return angle_of_strips(below, above, ways);
+        }
+    }
+
+    __host__ __device__ float normal_of(const angle_place &below, const float ways[2]) const
+    {
+        return below.height - ways[0] * near_face.lean[2];
+    }
+
+    __host__ __device__ float angle_of_strips(const angle_place &below, const angle_place &above,
+                                              const float ways[2]) const
+    {
+        const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;
+        const float normal = normal_of(below, ways), through = ways[1] * lean[2] - normal;
+        const float u = length_mm * (lean[0] * normal + lean[2] * below.across);
+        const float v = length_mm * (lean[1] * normal + lean[2] * below.along);
+        const float u_per_x =
+            rise * (below.across - ways[0] * lean[0]) - below.height * across_across;
+        const float v_per_x = rise * (below.along - ways[0] * lean[1]);
+        const float foot[2] = {ways[1] * far_face.lean[0] - above.across,
+                               -ways[1] * lean[1] - below.along};
+        const float per_height = quotient_of(1.0f, below.height);
+        float range[2] = {-1e30f, 1e30f}, sum = 0.0f;
+        cut_range(range, half[0] * through - u, half[0] * rise - u_per_x);
+        cut_range(range, half[0] * through + u, half[0] * rise + u_per_x);
+        const int across = far_face.pieces[0], along = far_face.pieces[1];
+        const float wide = far_face.half_mm[0] / (float)across;
+        const float tall = far_face.half_mm[1] / (float)along;
+        for (int i = 0; i < across; i++) {
+            const float middle = (float)(2 * i + 1 - across) * wide;
+            const float from = fmaxf(range[0], middle - wide), to = fminf(range[1], middle + wide);
+            const float x = 0.5f * (from + to), width = to - from;
+            if (width > 0.0f) {
+                const float line = (v + x * v_per_x) * per_height;
+                const float apart = half[1] * (through + x * rise) * per_height;
+                const float steep = v_per_x * per_height * width;
+                const float widening = half[1] * rise * per_height * width;
+                for (int j = 0; j < along; j++) {
+                    const float y = (float)(2 * j + 1 - along) * tall;
+                    const clamped_line upper(line + apart - y, steep + widening, tall);
+                    const clamped_line lower(line - apart - y, steep - widening, tall);
+                    const angle_strip strip = {foot[0] + x, foot[1] + y, width, above.height};
+                    sum += upper.mean > lower.mean ? strip.angle(upper, lower) : 0.0f;
+                }
+            }
+        }
+        return sum;
+    }
+
+    __host__ __device__ float angle_through(const angle_place &below, const angle_place &above,
+                                            const float ways[2]) const
+    {
+        const float *lean = near_face.lean, normal = normal_of(below, ways);
+        const float through[3] = {ways[1] * lean[2] - normal, normal_across, normal_along};
+        const float a = below.across - ways[0] * lean[0], b = below.along - ways[0] * lean[1];
+        const float across[3] = {length_mm * (lean[0] * normal + lean[2] * below.across),
+                                 through[1] * a - below.height * across_across,
+                                 through[2] * a - below.height * across_along};
+        const float along[3] = {length_mm * (lean[1] * normal + lean[2] * below.along),
+                                through[1] * b - below.height * along_across,
+                                through[2] * b - below.height * along_along};
+        const float foot[2] = {ways[1] * far_face.lean[0] - above.across,
+                               ways[1] * far_face.lean[1] - above.along};
+        const int *pieces = far_face.pieces;
+        const float half[2] = {far_face.half_mm[0] / (float)pieces[0],
+                               far_face.half_mm[1] / (float)pieces[1]};
+        float sum = 0.0f;
+        for (int k = 0; k < pieces[0] * pieces[1]; k++) {
+            const float middle[2] = {(float)(2 * (k % pieces[0]) + 1 - pieces[0]) * half[0],
+                                     (float)(2 * (k / pieces[0]) + 1 - pieces[1]) * half[1]};
+            const float from[2] = {foot[0] + middle[0], foot[1] + middle[1]};
+            angle_polygon polygon(half);
+            for (int side = 0; side < 4; side++) {
+                const float sign = side % 2 == 0 ? -1.0f : 1.0f;
+                const float edge = near_face.half_mm[side / 2];
+                const float *ray = side < 2 ? across : along;
+                const float line[3] = {edge * through[0] + sign * ray[0],
+                                       edge * through[1] + sign * ray[1],
+                                       edge * through[2] + sign * ray[2]};
+                polygon.cut(middle, half, line);
+            }
+            sum += polygon.count >= 3 ? polygon.angle(from, above.height) : 0.0f;
+        }
+        return sum;
+    }
+};
+
+#endif

@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread: its line goes
+ * through planes of sample points, and of those beside it that may see both faces the solid angle is found in
+ * coordinates that are small beside the crystals. Lines are found in double. Written for the processor, too.
+ * Axes are the frame's: along it, and two across. */
+#ifndef LR_CUDA_LISTMODE_EXACT_CUH
+#define LR_CUDA_LISTMODE_EXACT_CUH
+
+#include "cuda_interop/listmode/angle.cuh"
+#include "cuda_interop/listmode/project.cuh"
+
+/* The grid's sample points in a frame. */
+struct exact_grid {
+    int samples[3], points[3]; /* of a voxel, and of all */
+    double first_mm[3], step_mm[3];
+    float per_sample[3]; /* voxels */
+    float share;         /* of an angle, in a voxel's element */
+
+    __host__ __device__ exact_grid(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame)
+    {
+        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
+        const int sizes[3] = {frame.slices, frame.size[0], frame.size[1]};
+        double all = 1;
+        for (int c = 0; c < 3; c++) {
+            samples[c] = pass.exact.samples[axes[c]];
+            points[c] = sizes[c] * samples[c];
+            step_mm[c] = frame.voxel_mm[c] / samples[c];
+            first_mm[c] = frame.origin_mm[c] - 0.5 * (frame.voxel_mm[c] - step_mm[c]);
+            per_sample[c] = (float)(1.0 / samples[c]);
+            all *= samples[c];
+        }
+        share = (float)(0.15915494309189535 / all);
+    }
+};
+
+/* --- a line, in double --- */
+
+/* A crystal's face in a frame. */
+struct placed_face {
+    double centre[3], across[3], along[3], normal[3], half_mm[2];
+
+    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    int crystal)
+    {
+        const lr_cuda_list_hit &hit = pass.events.hits[crystal];
+        const lr_cuda_list_module &module = pass.exact.modules[pass.exact.module_of[crystal]];
+        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
+        for (int c = 0; c < 3; c++) {
+            centre[c] = hit.mm[axes[c]];
+            across[c] = module.across[axes[c]];
+            along[c] = module.along[axes[c]];
+            normal[c] = module.normal[axes[c]];
+        }
+        half_mm[0] = module.across[3];
+        half_mm[1] = module.along[3];
+    }
+
+    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a
+     * plane. */
+    __host__ __device__ void reach(const double direction[3], double mm[3]) const
+    {
+        mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
+        for (int c = 1; c < 3; c++) {
+            const double slope = direction[c] / direction[0];
+            mm[c] = half_mm[0] * fabs(across[c] - slope * across[0]) +
+                    half_mm[1] * fabs(along[c] - slope * along[0]);
+        }
+    }
+};
+
+__host__ __device__ inline double product_of(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
+ * seen in pieces, at most so many along an axis. */
+constexpr double exact_half = 0.04;
+constexpr int exact_pieces = 64;
+
+/* The face whose centre lies in this direction, or the other way (sign -1). */
+__host__ __device__ inline angle_face face_seen(const placed_face &face, const exact_grid &grid,
+                                                const double direction[3], double sign,
+                                                double length_mm)
+{
+    angle_face seen;
+    for (int c = 0; c < 2; c++) {
+        seen.across[c] = (float)(face.across[1 + c] * grid.step_mm[1 + c]);
+        seen.along[c] = (float)(face.along[1 + c] * grid.step_mm[1 + c]);
+        seen.normal[c] = (float)(face.normal[1 + c] * grid.step_mm[1 + c]);
+        seen.half_mm[c] = (float)face.half_mm[c];
+        const double pieces = ceil(face.half_mm[c] / (exact_half * 0.5 * length_mm));
+        seen.pieces[c] = (int)fmin(fmax(pieces, 1.0), (double)exact_pieces);
+    }
+    seen.lean[0] = (float)(sign * product_of(face.across, direction));
+    seen.lean[1] = (float)(sign * product_of(face.along, direction));
+    seen.lean[2] = (float)(-sign * product_of(face.normal, direction));
+    return seen;
+}
+
+/* --- a line's way through planes --- */
+
+struct exact_time { /* in standard deviations from its centre, as pass_time has it */
+    float place, step, half, per_mm, gain[3];
+};
+
+struct exact_walk {
+    int64_t at[2], step[2]; /* of the crossing, 2^32 for a point: of the next plane */
+    float reach[2],
+        widening[2];     /* where beside it there may be elements: of the first plane, and more */
+    float way, way_step; /* of the first plane, mm from the face at the lower end, and more */
+    int first, plane, last; /* the last one is behind */
+    int whole[2], low[2], high[2], point[2];
+    float part[2], way_mm;
+    bool is_turned; /* the face at the lower end is the far one */
+};
+
+/* Leaves out planes where no point of an axis is within reach of the crossing. */
+__host__ __device__ inline void narrow_planes(exact_walk &walk, double at, double step,
+                                              double points, double reach)
+{
+    const double low = -reach, high = points - 1.0 + reach;
+    if (fabs(step) < 1e-9) {
+        walk.last = at > low - 1.0 && at < high + 1.0 ? walk.last : walk.first;
+        return;
+    }
+    const double a = (low - at) / step, b = (high - at) / step;
+    walk.first = (int)fmin(fmax(floor(fmin(a, b)), (double)walk.first), (double)walk.last);
+    walk.last = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, (double)walk.last), (double)walk.first);
+}
+
+/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave. */
+__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const exact_grid &grid,
+                                            const placed_face faces[2], const double reaches[2][3],
+                                            const double direction[3], const double tof[2],
+                                            exact_walk &walk)
+{
+    double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
+    double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
+    if (tof[1] > 0) {
+        const double centre =
+            0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
+        const double most = 3.0 * tof[1] * direction[0] + pass.exact.reach_mm;
+        low = fmax(low, centre - most);
+        high = fmin(high, centre + most);
+    }
+    const double planes = grid.points[0];
+    const double first = ceil((low - grid.first_mm[0]) / grid.step_mm[0] - 1e-6);
+    const double last = floor((high - grid.first_mm[0]) / grid.step_mm[0] + 1e-6) + 1.0;
+    walk.first = (int)fmin(fmax(first, 0.0), planes);
+    walk.last = (int)fmin(fmax(last, (double)walk.first), planes);
+}
+
+/* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
+ * one reach to the other; which part it is in a plane is known up to `slack`. */
+__host__ __device__ inline void find_crossings(const exact_grid &grid, const placed_face faces[2],
+                                               const double reaches[2][3],
+                                               const double direction[3], exact_walk &walk)
+{
+    const double apart = faces[1].centre[0] - faces[0].centre[0];
+    const double slack = fmax(reaches[0][0], reaches[1][0]) / apart;
+    const double to_first = grid.first_mm[0] - faces[0].centre[0];
+    double at[2], step[2], from[2], most[2], more[2];
+    for (int c = 0; c < 2; c++) {
+        const double per_mm = 1.0 / grid.step_mm[1 + c], slope = direction[1 + c] / direction[0];
+        const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
+        step[c] = grid.step_mm[0] * slope * per_mm;
+        at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
+        most[c] = fmax(here, there);
+        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] / apart;
+        from[c] = slack > 0.25
+                      ? most[c]
+                      : here + (there - here) * to_first / apart + fabs(there - here) * slack;
+        narrow_planes(walk, at[c], step[c], grid.points[1 + c], most[c]);
+    }
+    for (int c = 0; c < 2; c++) {
+        constexpr double parts = 4294967296.0;
+        walk.at[c] = (int64_t)floor((at[c] + walk.first * step[c]) * parts);
+        walk.step[c] = (int64_t)floor(step[c] * parts + 0.5);
+        walk.reach[c] = (float)(from[c] + walk.first * more[c]);
+        walk.widening[c] = (float)more[c];
+    }
+    walk.way = (float)((to_first + walk.first * grid.step_mm[0]) / direction[0]);
+    walk.way_step = (float)(grid.step_mm[0] / direction[0]);
+}
+
+__host__ __device__ inline exact_time pass_time(const exact_grid &grid, const double direction[3],
+                                                double place_mm, double sigma)
+{
+    exact_time time;
+    double square = 0;
+    for (int c = 0; c < 3; c++) {
+        const double gain = direction[c] * grid.step_mm[c];
+        time.gain[c] = (float)(gain / sigma);
+        square += gain * grid.samples[c] * gain * grid.samples[c];
+    }
+    const double extent = sqrt(square);
+    time.place = (float)(place_mm / sigma);
+    time.step = (float)(grid.step_mm[0] / (direction[0] * sigma));
+    time.half = (float)(0.5 * extent / sigma);
+    time.per_mm = (float)(1.0 / (list_held * extent));
+    return time;
+}
+
+/* --- an event --- */
+
+/* The integral of the normal distribution over places within half_width of a centre; half_width < 0.5: its
+ * series around the centre, whose terms are Hermite's polynomials, good to 3e-8. */
+__host__ __device__ inline float normal_around(float centre, float half_width)
+{
+    const float y = centre * centre, q = half_width * half_width;
+    const float of_8 = (((y - 28.0f) * y + 210.0f) * y - 420.0f) * y + 105.0f;
+    const float of_6 = ((y - 15.0f) * y + 45.0f) * y - 15.0f, of_4 = (y - 6.0f) * y + 3.0f;
+    float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
+    sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
+    return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
+}
+
+template <bool Leaning, bool Tof> struct exact_event {
+    exact_grid grid;
+    angle_sight<Leaning> sight;
+    exact_walk walk;
+    exact_time time;
+
+    /* Of arranged event k. It has no planes where it sees nothing. */
+    __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    int64_t k)
+        : grid(pass, frame)
+    {
+        const lr_cuda_list_events &events = pass.events;
+        const int crystals[2] = {events.crystals[0][k], events.crystals[1][k]};
+        const lr_cuda_list_hit &a = events.hits[crystals[0]], &b = events.hits[crystals[1]];
+        const bool is_turned = b.mm[frame.axis] < a.mm[frame.axis];
+        const placed_face faces[2] = {{pass, frame, crystals[is_turned]},
+                                      {pass, frame, crystals[!is_turned]}};
+        double direction[3], reaches[2][3];
+        for (int c = 0; c < 3; c++) {
+            direction[c] = faces[1].centre[c] - faces[0].centre[c];
+        }
+        const double per_length = per_root(product_of(direction, direction));
+        for (int c = 0; c < 3; c++) {
+            direction[c] *= per_length;
+        }
+        const double sign = is_turned ? -1.0 : 1.0, length_mm = 1.0 / per_length;
+        const double tof[2] = {Tof ? sign * (double)events.tof_mm[k] : 0.0,
+                               Tof ? sigma_of(events, a, b) : 0.0};
+        faces[0].reach(direction, reaches[0]);
+        faces[1].reach(direction, reaches[1]);
+        find_planes(pass, grid, faces, reaches, direction, tof, walk);
+        find_crossings(grid, faces, reaches, direction, walk);
+        open_sight(faces, direction, length_mm);
+        if (pass.exact.module_of[crystals[0]] == pass.exact.module_of[crystals[1]]) {
+            walk.last = walk.first;
+        }
+        if (Tof) {
+            const double place_mm =
+                (grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) /
+                    direction[0] -
+                0.5 * length_mm - tof[0];
+            time = pass_time(grid, direction, place_mm, tof[1]);
+        }
+        walk.plane = walk.first - 1;
+        walk.is_turned = false;
+        for (int c = 0; c < 2; c++) {
+            walk.point[c] = walk.low[c] = walk.high[c] = 0;
+        }
+    }
+
+    __host__ __device__ void open_sight(const placed_face faces[2], const double direction[3],
+                                        double length_mm)
+    {
+        const placed_face &low = faces[0], &high = faces[1];
+        sight.near_face = face_seen(low, grid, direction, -1.0, length_mm);
+        sight.far_face = face_seen(high, grid, direction, 1.0, length_mm);
+        sight.length_mm = (float)length_mm;
+        sight.across_across = (float)product_of(low.across, high.across);
+        sight.normal_across = (float)product_of(low.normal, high.across);
+        sight.across_normal = (float)product_of(low.across, high.normal);
+        if constexpr (Leaning) {
+            sight.along_along = (float)product_of(low.along, high.along);
+            sight.across_along = (float)product_of(low.across, high.along);
+            sight.along_across = (float)product_of(low.along, high.across);
+            sight.normal_along = (float)product_of(low.normal, high.along);
+            sight.along_normal = (float)product_of(low.along, high.normal);
+        }
+    }
+
+    __host__ __device__ void open_plane()
+    {
+        const float planes = (float)(walk.plane - walk.first);
+        for (int c = 0; c < 2; c++) {
+            const float reach = walk.reach[c] + planes * walk.widening[c];
+            walk.whole[c] = (int)(walk.at[c] >> 32);
+            walk.part[c] = (float)((uint32_t)walk.at[c] >> 8) * (1.0f / 16777216);
+            walk.at[c] += walk.step[c];
+            const int low = walk.whole[c] + (int)ceilf(walk.part[c] - reach);
+            const int high = walk.whole[c] + (int)floorf(walk.part[c] + reach) + 1;
+            walk.low[c] = low > 0 ? low : 0;
+            walk.high[c] = high < grid.points[1 + c] ? high : grid.points[1 + c];
+            walk.point[c] = walk.low[c];
+        }
+        walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
+        walk.way_mm = walk.way + planes * walk.way_step;
+        if (!walk.is_turned && walk.way_mm > 0.5f * sight.length_mm) {
+            sight.turn_round();
+            walk.is_turned = true;
+        }
+    }
+
+    /* To the next point; false: there is none. */
+    __host__ __device__ bool walk_on()
+    {
+        walk.point[0]++;
+        if (walk.point[0] >= walk.high[0]) {
+            walk.point[0] = walk.low[0];
+            walk.point[1]++;
+        }
+        while (walk.point[1] >= walk.high[1]) {
+            walk.plane++;
+            if (walk.plane >= walk.last) {
+                return false;
+            }
+            open_plane();
+        }
+        return true;
+    }
+
+    __host__ __device__ int voxel_along(int c, int point) const
+    {
+        return (int)(((float)point + 0.5f) * grid.per_sample[c]);
+    }
+
+    /* The mean of the Gaussian over the extent of a voxel that the point is in, per mm. */
+    __host__ __device__ float time_weight(const int voxel[3], const float off[2]) const
+    {
+        const int at[3] = {walk.plane, walk.point[0], walk.point[1]};
+        float middle = time.place + (float)(walk.plane - walk.first) * time.step;
+        for (int c = 0; c < 3; c++) {
+            const float centre = ((float)voxel[c] + 0.5f) * (float)grid.samples[c] - 0.5f;
+            const float to_centre = centre - (float)at[c];
+            middle += (c > 0 ? to_centre + off[c - 1] : to_centre) * time.gain[c];
+        }
+        const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
+        const float half_width = 0.5f * (high - low);
+        if (!(half_width > 0.0f)) {
+            return 0.0f;
+        }
+        if (half_width < 0.5f) {
+            return normal_around(0.5f * (low + high), half_width) * time.per_mm;
+        }
+        const double a = low, b = high;
+        return (float)(b * normal_over_z(b * b) - a * normal_over_z(a * a)) * time.per_mm;
+    }
+
+    /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
+    template <class Each>
+    __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
+    {
+        while (walk_on()) {
+            const float off[2] = {(float)(walk.point[0] - walk.whole[0]) - walk.part[0],
+                                  (float)(walk.point[1] - walk.whole[1]) - walk.part[1]};
+            const float rest = sight.length_mm - walk.way_mm;
+            const float ways[2] = {walk.is_turned ? rest : walk.way_mm,
+                                   walk.is_turned ? walk.way_mm : rest};
+            float element = sight.angle(off, ways) * grid.share;
+            if (element > 0.0f) {
+                const int voxel[3] = {voxel_along(0, walk.plane), voxel_along(1, walk.point[0]),
+                                      voxel_along(2, walk.point[1])};
+                if (Tof) {
+                    element *= time_weight(voxel, off);
+                }
+                each(voxel[0] * frame.plane + (voxel[1] + frame.window[0] - 1) * frame.pitch +
+                         voxel[2] + frame.window[1] - 1,
+                     element);
+            }
+        }
+    }
+};
+
+/* --- projections --- */
+
+template <bool Leaning, bool Tof>
+__host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
+                                       const lr_cuda_list_frame &frame, int64_t k)
+{
+    const int64_t place = place_of(pass, k);
+    if (place < 0) {
+        return;
+    }
+    const float *numbers = pass.numbers + frame.begin;
+    float sum = 0.0f;
+    exact_event<Leaning, Tof> event(pass, frame, k);
+    event.each_element(frame, [&](int at, float element) { sum += element * numbers[at]; });
+    pass.values[place] = sum;
+}
+
+/* Points of a voxel that come one after the other are added as one. */
+template <bool Leaning, bool Tof, class Add>
+__host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    int64_t k, Add &&add)
+{
+    const int64_t place = place_of(pass, k);
+    const float value = place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
+    if (value == 0.0f) {
+        return;
+    }
+    float *numbers = pass.numbers + frame.begin, sum = 0.0f;
+    int held = 0;
+    exact_event<Leaning, Tof> event(pass, frame, k);
+    event.each_element(frame, [&](int at, float element) {
+        if (at != held) {
+            if (sum != 0.0f) {
+                add(numbers + held, sum * value);
+            }
+            held = at;
+            sum = 0.0f;
+        }
+        sum += element;
+    });
+    if (sum != 0.0f) {
+        add(numbers + held, sum * value);
+    }
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Communicators: their life, failures, and numbers; moves.c has vectors. */
+#include "dist/comm.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "plugin/plugin.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
+
+/* --- who has started this process --- */
+
+static int read_number(const char *name, int otherwise)
+{
+    const char *text = getenv(name);
+    char *end;
+    const long number = text != NULL ? strtol(text, &end, 10) : -1;
+    return text != NULL && end != text && *end == '\0' && number >= 0 && number < INT_MAX
+               ? (int)number
+               : otherwise;
+}
+
+/* Variables of Open MPI's mpirun, of MPICH's and srun's PMI, and of srun's PMIx. */
+static const struct launcher {
+    const char *size, *rank;
+} launchers[] = {
+    {"OMPI_COMM_WORLD_SIZE", "OMPI_COMM_WORLD_RANK"},
+    {"PMI_SIZE", "PMI_RANK"},
+    {"SLURM_STEP_NUM_TASKS", "PMIX_RANK"},
+};
+
+int lr_comm_started(int *rank)
+{
+    for (size_t k = 0; k < sizeof(launchers) / sizeof(launchers[0]); k++) {
+        const int size = read_number(launchers[k].size, 0);
+        const int own = read_number(launchers[k].rank, -1);
+        if (size > 1 && own >= 0 && own < size) {
+            if (rank != NULL) {
+                *rank = own;
+            }
+            return size;
+        }
+    }
+    if (rank != NULL) {
+        *rank = 0;
+    }
+    return 1;
+}
+
+/* --- failures --- */
+
+lr_status lr_comm_check(lr_comm *comm, lr_status status)
+{
+    if (status == LR_OK || comm->failed_status != LR_OK) {
+        return status;
+    }
+    comm->failed_status = status;
+    comm->failed_rank = comm->facts.rank;
+    return lr_error(comm->log, status, "%s", comm->fns->mistake);
+}
+
+struct look {
+    int32_t status, step;
+    int64_t count;
+};
+
+static lr_status compare(lr_comm *comm, const struct look *looks)
+{
+    for (int r = 0; r < comm->facts.size; r++) {
+        if (looks[r].status != LR_OK) {
+            comm->failed_rank = r;
+            comm->failed_status = (lr_status)looks[r].status;
+            return comm->failed_status;
+        }
+    }
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (looks[r].step == looks[0].step && looks[r].count == looks[0].count) {
+            continue;
+        }
+        comm->failed_rank = r;
+        comm->failed_status = LR_BAD_INPUT;
+        if (r == comm->facts.rank) {
+            lr_error(comm->log, LR_BAD_INPUT,
+                     "this rank works on something else than rank 0 (step %d of %lld numbers, "
+                     "where rank 0 is at step %d of %lld): give all ranks the same command and "
+                     "the same files",
+                     (int)looks[r].step, (long long)looks[r].count, (int)looks[0].step,
+                     (long long)looks[0].count);
+        }
+        return LR_BAD_INPUT;
+    }
+    return LR_OK;
+}
+
+static lr_status meet(lr_comm *comm, const struct look *own)
+{
+    const double begin = lr_clock_seconds();
+    struct look *looks = comm->little;
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(own, looks, sizeof(*own))));
+    comm->waiting_s += lr_clock_seconds() - begin;
+    return compare(comm, looks);
+}
+
+lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count)
+{
+    return comm->failed_status != LR_OK ? comm->failed_status
+                                        : meet(comm, &(struct look){LR_OK, (int32_t)step, count});
+}
+
+lr_status lr_comm_fail(lr_comm *comm, lr_status status)
+{
+    if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK) {
+        (void)meet(comm, &(struct look){(int32_t)status, LR_COMM_STEP_FAIL, 0});
+    }
+    return status;
+}
+
+void lr_comm_abort(lr_comm *comm, int code)
+{
+    if (!lr_comm_is_single(comm)) {
+        comm->fns->abort(code);
+    }
+}
+
+lr_status lr_comm_barrier(lr_comm *comm)
+{
+    return lr_comm_is_single(comm) ? LR_OK : lr_comm_meet(comm, LR_COMM_STEP_BARRIER, 0);
+}
+
+/* --- life --- */
+
+static lr_status open_with(lr_comm *comm, const struct lr_mpi_plugin *mpi)
+{
+    LR_TRY(mpi->fns->open(comm->log, &comm->facts));
+    comm->fns = mpi->fns;
+    const int size = comm->facts.size;
+    comm->little = lr_alloc(size, LR_COMM_LITTLE, "messages of ranks", comm->log);
+    comm->arrays.sent = lr_alloc(size, sizeof(*comm->arrays.sent), "messages of ranks", comm->log);
+    comm->arrays.received =
+        lr_alloc(size, sizeof(*comm->arrays.received), "messages of ranks", comm->log);
+    if (comm->little == NULL || comm->arrays.sent == NULL || comm->arrays.received == NULL) {
+        comm->fns->abort(1);
+        return LR_FAILED;
+    }
+    return LR_OK;
+}
+
+static lr_status open_mpi(lr_comm *comm)
+{
+    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(comm->log);
+    LR_TRY(mpi != NULL ? open_with(comm, mpi) : LR_NO_DEVICE);
+    return lr_comm_same(comm, "version of LORaster", lr_plugin_build);
+}
+
+static void describe_single(struct lr_comm_facts *facts)
+{
+    facts->size = facts->local_size = 1;
+    (void)gethostname(facts->machine, sizeof(facts->machine) - 1);
+    snprintf(facts->way, sizeof(facts->way), "one process");
+}
+
+lr_comm *lr_comm_open(const lr_comm_params *params)
+{
+    const bool is_mpi =
+        params->kind == LR_COMM_MPI || (params->kind == LR_COMM_AUTO && lr_comm_started(NULL) > 1);
+    lr_comm *comm = lr_alloc(1, sizeof(*comm), "a communicator", params->log);
+    if (comm == NULL) {
+        return NULL;
+    }
+    comm->log = params->log;
+    comm->failed_rank = -1;
+    describe_single(&comm->facts);
+    if (is_mpi && open_mpi(comm) != LR_OK) {
+        lr_comm_close(comm);
+        return NULL;
+    }
+    return comm;
+}
+
+void lr_comm_close(lr_comm *comm)
+{
+    if (comm == NULL) {
+        return;
+    }
+    if (comm->fns != NULL) {
+        comm->fns->close(true);
+    }
+    lr_vector_destroy(&comm->staging);
+    free(comm->pieces);
+    free(comm->little);
+    free(comm->arrays.sent);
+    free(comm->arrays.received);
+    free(comm);
+}
+
+lr_comm_info lr_comm_get_info(const lr_comm *comm)
+{
+    if (comm == NULL) {
+        return (lr_comm_info){
+            .size = 1, .local_size = 1, .machine = "", .way = "one process", .failed_rank = -1};
+    }
+    return (lr_comm_info){.rank = comm->facts.rank,
+                          .size = comm->facts.size,
+                          .local_rank = comm->facts.local_rank,
+                          .local_size = comm->facts.local_size,
+                          .machine = comm->facts.machine,
+                          .way = comm->facts.way,
+                          .is_cuda_aware = comm->facts.is_cuda_aware,
+                          .failed_rank = comm->failed_rank,
+                          .failed_status = comm->failed_status,
+                          .sent_bytes = comm->sent_bytes,
+                          .moving_s = comm->moving_s,
+                          .waiting_s = comm->waiting_s};
+}
+
+/* --- numbers --- */
+
+static double add(double a, double b)
+{
+    return a + b;
+}
+
+static lr_status combine_some(lr_comm *comm, double *numbers, int count,
+                              double (*join)(double a, double b))
+{
+    const double begin = lr_clock_seconds();
+    const double *all = comm->little;
+    const int bytes = count * (int)sizeof(*numbers);
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers, comm->little, bytes)));
+    for (int k = 0; k < count; k++) {
+        numbers[k] = all[k];
+        for (int r = 1; r < comm->facts.size; r++) {
+            numbers[k] = join(numbers[k], all[r * count + k]);
+        }
+    }
+    comm->sent_bytes += (double)bytes * (comm->facts.size - 1);
+    comm->moving_s += lr_clock_seconds() - begin;
+    return LR_OK;
+}
+
+static lr_status combine(lr_comm *comm, double *numbers, int count,
+                         double (*join)(double a, double b))
+{
+    if (lr_comm_is_single(comm)) {
+        return LR_OK;
+    }
+    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_NUMBERS, count));
+    for (int k = 0; k < count; k += MOST_NUMBERS) {
+        const int left = count - k;
+        LR_TRY(combine_some(comm, numbers + k, left < MOST_NUMBERS ? left : MOST_NUMBERS, join));
+    }
+    return LR_OK;
+}
+
+lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, add);
+}
+
+lr_status lr_comm_least(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, fmin);
+}
+
+lr_status lr_comm_most(lr_comm *comm, double *numbers, int count)
+{
+    return combine(comm, numbers, count, fmax);
+}
+
+lr_status lr_comm_any(lr_comm *comm, bool *value)
+{
+    double number = *value ? 1.0 : 0.0;
+    LR_TRY(lr_comm_most(comm, &number, 1));
+    *value = number > 0.0;
+    return LR_OK;
+}
+
+/* --- texts --- */
+
+struct told {
+    char text[256];
+    char machine[64];
+};
+
+lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text)
+{
+    struct told own = {0};
+    if (lr_comm_is_single(comm)) {
+        return LR_OK;
+    }
+    snprintf(own.text, sizeof(own.text), "%s", text);
+    snprintf(own.machine, sizeof(own.machine), "%s", comm->facts.machine);
+    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SAME, 0));
+    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(&own, comm->little, sizeof(own))));
+    const struct told *all = comm->little;
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (strcmp(all[r].text, all[0].text) == 0) {
+            continue;
+        }
+        comm->failed_rank = r;
+        comm->failed_status = LR_BAD_INPUT;
+        if (r == comm->facts.rank) {
+            lr_error(comm->log, LR_BAD_INPUT,
+                     "another %s than that of rank 0: %s here, where %s has %s: give all ranks "
+                     "the same",
+                     what, all[r].text, all[0].machine, all[0].text);
+        }
+        return LR_BAD_INPUT;
+    }
+    return LR_OK;
+}

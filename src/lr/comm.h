@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#ifndef LR_COMM_H
+#define LR_COMM_H
+
+#include <lr/lors.h>
+#include <lr/vector.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Processes that work on one thing: ranks 0 .. size - 1, on one machine or many, by MPI; or one process
+ * with the same functions. Every rank makes the same calls in the same order (all functions below but
+ * lr_comm_get_info are collective). Each call begins with a look at how the others are: where one of
+ * them has failed (lr_comm_fail), all calls of all ranks return its status from then on, so that none
+ * waits for ever. A NULL lr_comm * is one process. One thread at a time.
+ *
+ * Vectors are on the host, or at a device, from where they pass through the host. Sums are taken in
+ * double in the order of the ranks, and rounded once: the same bits in every run of as many ranks. */
+typedef struct lr_comm lr_comm;
+
+typedef enum lr_comm_kind {
+    LR_COMM_AUTO =
+        0, /* MPI where the process was started by mpirun or srun with others, else single */
+    LR_COMM_SINGLE,
+    LR_COMM_MPI
+} lr_comm_kind;
+
+typedef struct lr_comm_params {
+    lr_comm_kind kind;
+    const lr_log *log; /* kept; outlives the communicator */
+} lr_comm_params;
+
+/* What it turned out to be, and what it has done so far. Strings live as long as it does. */
+typedef struct lr_comm_info {
+    int rank, size;
+    int local_rank, local_size; /* among the ranks of this machine */
+    const char *machine;        /* this rank's: its host name */
+    const char *way;            /* "one process", "Open MPI 4.1.4" */
+    bool is_cuda_aware;         /* MPI could take memory of CUDA; it is not made use of */
+    int failed_rank;            /* the lowest that has failed; -1 = none */
+    lr_status failed_status;
+    double sent_bytes; /* by this rank to others */
+    double moving_s;   /* that exchanges took */
+    double waiting_s;  /* that it waited before them for slower ranks */
+} lr_comm_info;
+
+/* How many processes mpirun, or srun, has started with this one, as the environment tells, without MPI;
+ * 1 = this one alone. *rank: of this one; may be NULL. */
+LR_API int lr_comm_started(int *rank);
+
+/* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
+ * library is missing; LR_USAGE where ranks have other versions of LORaster. A process can open MPI's
+ * once. */
+LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
+
+/* Waits until all ranks have come here, unless one has failed. NULL is allowed. */
+LR_API void lr_comm_close(lr_comm *comm);
+
+LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
+
+/* Tells the others, at their next call, that this rank has failed, and returns `status`, which is not
+ * LR_OK. Where another has failed before, it does nothing. */
+LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);
+
+/* Ends all ranks at once, with this exit code, where they cannot be told. Returns in one process. */
+LR_API void lr_comm_abort(lr_comm *comm, int code);
+
+LR_API lr_status lr_comm_barrier(lr_comm *comm);
+
+/* --- vectors --- */
+
+/* Numbers offsets[r] .. offsets[r + 1] - 1 of a vector are the share of rank r. Offsets: [size + 1]
+ * from 0 to the vector's count. */
+
+/* Shares as equal as can be. */
+LR_API void lr_comm_shares(const lr_comm *comm, int64_t count, int64_t *offsets);
+
+/* vector: in, each rank's own; out, their sum, on all ranks. */
+LR_API lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector);
+
+/* The same, but this rank's share alone is the sum; the rest is undefined. */
+LR_API lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
+
+/* vector: in, this rank's share; out, all shares, on all ranks. */
+LR_API lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vector);
+
+/* Rank `from` has what all have then. */
+LR_API lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector);
+
+/* --- some numbers --- */
+
+/* Each of the numbers is replaced by that of all ranks together. */
+LR_API lr_status lr_comm_sum_numbers(lr_comm *comm, double *numbers, int count);
+LR_API lr_status lr_comm_least(lr_comm *comm, double *numbers, int count);
+LR_API lr_status lr_comm_most(lr_comm *comm, double *numbers, int count);
+
+/* *value: whether it is true of any rank. */
+LR_API lr_status lr_comm_any(lr_comm *comm, bool *value);
+
+/* Checks that `text`, of which at most 255 bytes count, is the same on all ranks. errors: LR_BAD_INPUT,
+ * on all ranks, logged by the first that differs from rank 0, which counts as the one that failed: WHAT
+ * in "rank 2 of 5 has another WHAT: ... where rank 0 has ...". */
+LR_API lr_status lr_comm_same(lr_comm *comm, const char *what, const char *text);
+
+/* --- who does what --- */
+
+/* Deals module pairs, or what stands in their place, to ranks: the pairs of each subset are cut into
+ * pieces of neighbours, and each piece goes to the rank that has the least to do of the subset then. */
+typedef struct lr_partition_params {
+    const lr_lors *lors;
+    int ranks, subsets;
+    const int32_t *subset_of; /* [num_pairs] 0 .. subsets - 1 */
+    const double *costs;      /* [num_pairs] of each pair, >= 0; NULL = its LORs */
+    const lr_log *log;
+} lr_partition_params;
+
+/* rank_of: [num_pairs], overwritten. The same for all who ask. errors: LR_USAGE for more ranks than
+ * pairs; LR_FAILED without memory. */
+LR_API lr_status lr_partition(const lr_partition_params *params, int32_t *rank_of);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Rows of a matrix in parts that take about the same work. What a row costs is guessed by lines:
+ * through points of the grid, how many LORs of the scanner they meet; between modules, how long they
+ * run through the grid. */
+#include <lr/forecast.h>
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/lors/selection.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#define PI 3.14159265358979323846
+/* Turn from one line to the next, so that lines of any number are spread evenly. */
+#define GOLDEN_TURN 0.6180339887498949
+
+/* Lines through a point, points along an axis at most, and crossings of lines with modules in all. */
+enum { LINES = 256, MOST_POINTS = 24, MOST_CROSSINGS = 60000000 };
+/* What a row costs in any case: a share of the mean row. */
+static const double least_share = 0.02;
+
+/* --- LORs through a point --- */
+
+/* Where a line from a point meets a module first, and how many crystals it has there a steradian. */
+struct hit {
+    int module; /* -1 = none */
+    double t_mm, crystals_per_sr;
+};
+
+static void meet(const lr_module *module, const double from[3], const double along[3],
+                 struct hit *hit)
+{
+    double to[3], at[3];
+    const double slope = -vec_dot(along, module->normal);
+    if (slope <= 0.0) {
+        return;
+    }
+    vec_sub(module->centre_mm, from, to);
+    const double t_mm = -vec_dot(to, module->normal) / slope;
+    if (t_mm <= 0.0 || t_mm >= hit->t_mm) {
+        return;
+    }
+    vec_add_scaled(to, -t_mm, along, at);
+    const double *pitch = module->pitch_mm;
+    if (fabs(vec_dot(at, module->u)) > 0.5 * module->crystals[0] * pitch[0] ||
+        fabs(vec_dot(at, module->v)) > 0.5 * module->crystals[1] * pitch[1]) {
+        return;
+    }
+    hit->t_mm = t_mm;
+    hit->crystals_per_sr = t_mm * t_mm / (slope * pitch[0] * pitch[1]);
+}
+
+static struct hit first_hit(const lr_scanner *scanner, const double from[3], const double along[3])
+{
+    struct hit hit = {-1, HUGE_VAL, 0.0};
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double before = hit.t_mm;
+        meet(&scanner->modules[m], from, along, &hit);
+        hit.module = hit.t_mm < before ? m : hit.module;
+    }
+    return hit;
+}
+
+/* The crystals of both ends, seen from the point, cut the directions into cells: two grids laid over
+ * each other have about (sqrt a + sqrt b)^2 cells a steradian, and a LOR each. */
+static double lors_of_line(const lr_lors *lors, const double from[3], const double along[3])
+{
+    const double back[3] = {-along[0], -along[1], -along[2]};
+    const struct hit a = first_hit(lors->scanner, from, along);
+    if (a.module < 0) {
+        return 0.0;
+    }
+    const struct hit b = first_hit(lors->scanner, from, back);
+    if (b.module < 0 || lr_lors_pair(lors, a.module, b.module) < 0) {
+        return 0.0;
+    }
+    const double roots = sqrt(a.crystals_per_sr) + sqrt(b.crystals_per_sr);
+    return roots * roots;
+}
+
+/* steepest: cosine to the axis of the steepest line that two modules may share. */
+static double lors_of_point(const lr_lors *lors, const double at[3], double steepest)
+{
+    double sum = 0.0;
+    for (int n = 0; n < LINES; n++) {
+        const double z = steepest * ((2.0 * n + 1.0) / LINES - 1.0), across = sqrt(1.0 - z * z);
+        const double angle = PI * fmod(n * GOLDEN_TURN, 1.0);
+        const double along[3] = {across * cos(angle), across * sin(angle), z};
+        sum += lors_of_line(lors, at, along);
+    }
+    return sum;
+}
+
+/* Of the scanner's length and the least distance between modules across: a line cannot be steeper. */
+static double steepest_of(const lr_scanner *scanner)
+{
+    double least = HUGE_VAL, ends[2] = {HUGE_VAL, -HUGE_VAL};
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double half = 0.5 * hypot(module->crystals[0] * module->pitch_mm[0],
+                                        module->crystals[1] * module->pitch_mm[1]);
+        const double from_axis = hypot(module->centre_mm[0], module->centre_mm[1]);
+        least = fmin(least, from_axis);
+        ends[0] = fmin(ends[0], module->centre_mm[2] - half);
+        ends[1] = fmax(ends[1], module->centre_mm[2] + half);
+    }
+    const double length = ends[1] - ends[0];
+    return fmin(0.999, length / hypot(length, fmax(least, 1e-3 * length)));
+}
+
+/* --- voxels --- */
+
+/* The grid in boxes, each with the cost of a voxel in it. */
+struct boxes {
+    int num[3];
+    double *cost; /* owned [num[2]][num[1]][num[0]] */
+};
+
+/* As many boxes along each axis as there are voxels, at most MOST_POINTS, most of them along z, and
+ * fewer where modules are many. */
+static void choose_boxes(const lr_lors *lors, const lr_grid *grid, int num[3])
+{
+    static const int most[3] = {4, 4, MOST_POINTS};
+    const int64_t crossings = 2 * (int64_t)LINES * lors->scanner->num_modules;
+    for (int k = 0; k < 3; k++) {
+        num[k] = grid->size[k] < most[k] ? grid->size[k] : most[k];
+    }
+    while (crossings * num[0] * num[1] * num[2] > MOST_CROSSINGS && num[0] + num[1] + num[2] > 3) {
+        const int longest = num[0] > 1 ? 0 : num[1] > 1 ? 1 : 2;
+        num[longest] = (num[longest] + 1) / 2;
+    }
+}
+
+static lr_status weigh_boxes(struct boxes *boxes, const lr_lors *lors, const lr_grid *grid,
+                             const lr_log *log)
+{
+    const int *num = boxes->num;
+    const double steepest = steepest_of(lors->scanner);
+    double sum = 0.0;
+    choose_boxes(lors, grid, boxes->num);
+    const int count = num[0] * num[1] * num[2];
+    boxes->cost = lr_alloc(count, sizeof(*boxes->cost), "costs of rows", log);
+    if (boxes->cost == NULL) {
+        return LR_FAILED;
+    }
+    for (int n = 0; n < count; n++) {
+        const int place[3] = {n % num[0], n / num[0] % num[1], n / (num[0] * num[1])};
+        double at[3];
+        for (int k = 0; k < 3; k++) {
+            at[k] = grid->origin_mm[k] +
+                    grid->voxel_mm[k] * (grid->size[k] * (place[k] + 0.5) / num[k] - 0.5);
+        }
+        sum += boxes->cost[n] = lors_of_point(lors, at, steepest);
+    }
+    const double least = sum > 0.0 ? least_share * sum / count : 1.0;
+    for (int n = 0; n < count; n++) {
+        boxes->cost[n] += least;
+    }
+    return LR_OK;
+}
+
+static double cost_of_voxel(const struct boxes *boxes, const lr_grid *grid, int64_t row)
+{
+    const int *size = grid->size, *num = boxes->num;
+    const int64_t line = row / size[0];
+    const int64_t place[3] = {row % size[0], line % size[1], line / size[1]};
+    int64_t box[3];
+    for (int k = 0; k < 3; k++) {
+        box[k] = place[k] * num[k] / size[k];
+    }
+    return boxes->cost[(box[2] * num[1] + box[1]) * num[0] + box[0]];
+}
+
+/* --- LORs --- */
+
+/* How much of the line between two points runs through the grid. */
+static double length_in_grid(const lr_grid *grid, const double from[3], const double to[3])
+{
+    double along[3], range[2] = {0.0, 1.0};
+    vec_sub(to, from, along);
+    for (int k = 0; k < 3; k++) {
+        const double low = grid->origin_mm[k] - 0.5 * grid->voxel_mm[k];
+        const double high = low + grid->size[k] * grid->voxel_mm[k];
+        if (along[k] == 0.0 && (from[k] < low || from[k] > high)) {
+            return 0.0;
+        }
+        const double a = along[k] != 0.0 ? (low - from[k]) / along[k] : 0.0;
+        const double b = along[k] != 0.0 ? (high - from[k]) / along[k] : 1.0;
+        range[0] = fmax(range[0], fmin(a, b));
+        range[1] = fmin(range[1], fmax(a, b));
+    }
+    return range[1] > range[0] ? (range[1] - range[0]) * vec_length(along) : 0.0;
+}
+
+/* One of nine points of a module: centre, middles of edges, corners, each of a third of its face. */
+static void face_point(const lr_module *module, int n, double at[3])
+{
+    const double u = (n % 3 - 1) / 3.0 * module->crystals[0] * module->pitch_mm[0];
+    const double v = (double)(n / 3 - 1) / 3.0 * module->crystals[1] * module->pitch_mm[1];
+    vec_add_scaled(module->centre_mm, u, module->u, at);
+    vec_add_scaled(at, v, module->v, at);
+}
+
+/* In voxels, of all LORs of a pair; a LOR costs one voxel in any case. */
+static double cost_of_pair(const lr_lors *lors, const lr_grid *grid, int64_t pair)
+{
+    const lr_module *modules = lors->scanner->modules;
+    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
+    double sum = 0.0, a[3], b[3];
+    for (int n = 0; n < 81; n++) {
+        face_point(&modules[lors->pairs[pair][0]], n % 9, a);
+        face_point(&modules[lors->pairs[pair][1]], n / 9, b);
+        sum += length_in_grid(grid, a, b);
+    }
+    return (double)(lors->offsets[pair + 1] - lors->offsets[pair]) * (1.0 + sum / 81.0 / voxel_mm);
+}
+
+static double cost_of_lor(const lr_lors *lors, const lr_grid *grid, int64_t lor)
+{
+    const double voxel_mm = cbrt(grid->voxel_mm[0] * grid->voxel_mm[1] * grid->voxel_mm[2]);
+    int32_t crystals[2];
+    double a[3], b[3];
+    lr_lors_crystals(lors, lor, crystals);
+    lr_scanner_hit_centre(lors->scanner, crystals[0], a);
+    lr_scanner_hit_centre(lors->scanner, crystals[1], b);
+    return 1.0 + length_in_grid(grid, a, b) / voxel_mm;
+}
+
+/* --- cutting --- */
+
+struct cut {
+    const lr_lors *lors;
+    const lr_grid *grid;
+    const lr_rows_share *share;
+    struct boxes boxes;
+    int64_t num; /* entries to cut */
+};
+
+static double cost_of(const void *of, int64_t entry)
+{
+    const struct cut *cut = of;
+    const lr_rows_work *work = &cut->share->work;
+    const lr_row_choice *choice = &work->choice;
+    const lr_selection *part = choice->part;
+    if (!work->by_lor) {
+        return cost_of_voxel(&cut->boxes, cut->grid,
+                             choice->voxels != NULL ? choice->voxels[entry]
+                                                    : choice->begin + entry);
+    }
+    if (part != NULL && part->lors != NULL) {
+        return cost_of_lor(cut->lors, cut->grid, part->lors[entry]);
+    }
+    return cost_of_pair(cut->lors, cut->grid,
+                        lr_selection_is_all(part) ? entry : part->pairs[entry]);
+}
+
+static int64_t count_entries(const struct cut *cut)
+{
+    const lr_rows_work *work = &cut->share->work;
+    const lr_row_choice *choice = &work->choice;
+    if (!work->by_lor) {
+        return choice->voxels != NULL ? choice->num_voxels : choice->end - choice->begin;
+    }
+    return lr_selection_is_all(choice->part) ? cut->lors->num_pairs
+           : choice->part->lors != NULL      ? choice->part->num_lors
+                                             : choice->part->num_pairs;
+}
+
+/* Numbers with a cost each. */
+struct costs {
+    double (*cost)(const void *of, int64_t k);
+    const void *of;
+    int64_t num;
+};
+
+/* Goes over all numbers and cuts where the costs before come nearest to each part's share of all; a
+ * part has a number at least. Notes where the part that is asked for begins and ends. */
+static void find_range(const struct costs *costs, const int64_t asked[2], int64_t range[2])
+{
+    const int64_t number = asked[0], parts = asked[1], num = costs->num;
+    double total = 0.0, before = 0.0;
+    int64_t place = 0, part = 1; /* the last cut, which ends this part */
+    for (int64_t k = 0; k < num; k++) {
+        total += costs->cost(costs->of, k);
+    }
+    range[0] = 0;
+    range[1] = num;
+    for (int64_t k = 0; k <= num && part < parts; k++) {
+        const double cost = k < num ? costs->cost(costs->of, k) : 0.0;
+        while (part < parts && before + 0.5 * cost >= total * (double)part / (double)parts) {
+            const int64_t least = place + 1, most = num - parts + part;
+            place = k < least ? least : k > most ? most : k;
+            range[0] = part == number - 1 ? place : range[0];
+            range[1] = part == number ? place : range[1];
+            part++;
+        }
+        before += cost;
+    }
+}
+
+static double listed_cost(const void *of, int64_t k)
+{
+    return ((const double *)of)[k];
+}
+
+void lr_share_range(const double *costs, int64_t num, const int64_t part[2], int64_t range[2])
+{
+    find_range(&(struct costs){listed_cost, costs, num}, part, range);
+}
+
+static lr_status check_share(const struct cut *cut)
+{
+    const lr_rows_share *share = cut->share;
+    const char *what = !share->work.by_lor ? "rows"
+                       : share->work.choice.part != NULL && share->work.choice.part->lors != NULL
+                           ? "LORs"
+                           : "module pairs";
+    if (share->parts < 1 || share->number < 1 || share->number > share->parts) {
+        return lr_error(share->log, LR_USAGE,
+                        "part %lld of %lld makes no sense: parts count from 1",
+                        (long long)share->number, (long long)share->parts);
+    }
+    return share->parts <= cut->num
+               ? LR_OK
+               : lr_error(share->log, LR_USAGE,
+                          "%lld %s cannot be cut into %lld parts: take %lld parts at most",
+                          (long long)cut->num, what, (long long)share->parts, (long long)cut->num);
+}
+
+lr_status lr_rows_share_range(const lr_lors *lors, const lr_grid *grid, const lr_rows_share *share,
+                              int64_t range[2])
+{
+    struct cut cut = {.lors = lors, .grid = grid, .share = share};
+    LR_TRY(lr_grid_check(grid, share->log));
+    LR_TRY(lr_selection_check(lors, share->work.choice.part, share->log));
+    cut.num = count_entries(&cut);
+    LR_TRY(check_share(&cut));
+    if (!share->work.by_lor) {
+        LR_TRY(weigh_boxes(&cut.boxes, lors, grid, share->log));
+    }
+    find_range(&(struct costs){cost_of, &cut, cut.num},
+               (const int64_t[2]){share->number, share->parts}, range);
+    free(cut.boxes.cost);
+    return LR_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Work at a place without a wait for each piece of it, and without taking its device anew. */
+#ifndef LR_VECTOR_LATER_H
+#define LR_VECTOR_LATER_H
+
+#include <lr/vector.h>
+
+/* The fit of counts that have been divided: known where place is NULL. */
+struct lr_later_fit {
+    lr_poisson_fit fit;
+    lr_place *place;
+};
+
+/* lr_vector_divide_counts; at a device without waiting for the fit, of which a place keeps one. */
+lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later);
+
+/* Waits for the fit, where it is not known yet; after lr_vector_add_up at that place it is there. */
+lr_status lr_later_fit_finish(struct lr_later_fit *later);
+
+/* Keeps the place's device at hand for the calling thread, which releases it as often. The host and NULL
+ * have nothing to hold. errors: LR_NO_DEVICE, LR_FAILED. */
+lr_status lr_place_hold(lr_place *place);
+void lr_place_release(lr_place *place);
+
+#endif

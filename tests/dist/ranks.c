@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Run by mpirun: what communicators do, against what each rank knows of the others' numbers. */
+#include <lr/comm.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int rank, size, mistakes;
+
+static void expect(bool is_so, const char *what)
+{
+    if (!is_so) {
+        fprintf(stderr, "rank %d of %d: %s\n", rank, size, what);
+        mistakes++;
+    }
+}
+
+static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)user;
+    (void)status;
+    if (level >= LR_LOG_WARNING) {
+        fprintf(stdout, "rank %d: %s\n", rank, sentence);
+    }
+}
+
+/* A number that no sum in another order repeats. */
+static double value_of(int r, int64_t k)
+{
+    return 1.0 / (3.0 + r) + (double)(k % 1000) * (r + 1);
+}
+
+static double sum_of(int64_t k)
+{
+    double sum = 0;
+    for (int r = 0; r < size; r++) {
+        sum += (double)(float)value_of(r, k);
+    }
+    return sum;
+}
+
+/* Shares that differ: rank r has about (r + 1) parts, and rank 1 none. */
+static void cut(int64_t count, int64_t *offsets)
+{
+    const int64_t parts = (int64_t)size * (size + 1) / 2;
+    offsets[0] = 0;
+    for (int r = 0; r < size; r++) {
+        const int64_t share = r == size - 1 ? count - offsets[r] : count * (r + 1) / parts;
+        offsets[r + 1] = offsets[r] + (r == 1 && size > 2 ? 0 : share);
+    }
+    offsets[size] = count;
+}
+
+static void fill(lr_vector *vector)
+{
+    for (int64_t k = 0; k < vector->count; k++) {
+        ((float *)vector->values)[k] = (float)value_of(rank, k);
+    }
+}
+
+static void check_sums(lr_comm *comm, int64_t count)
+{
+    int64_t *offsets = calloc((size_t)size + 1, sizeof(*offsets));
+    lr_vector vector;
+    expect(lr_vector_create(&(lr_vector_params){.count = count}, &vector) == LR_OK, "memory");
+    const float *values = vector.values;
+    fill(&vector);
+    expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
+    int64_t wrong = 0;
+    for (int64_t k = 0; k < count; k++) {
+        wrong += values[k] != (float)sum_of(k); /* bit for bit: the order is that of the ranks */
+    }
+    expect(wrong == 0, "a sum over the ranks is not that in their order");
+    cut(count, offsets);
+    fill(&vector);
+    expect(lr_comm_sum_shares(comm, offsets, &vector) == LR_OK, "sum of shares");
+    for (int64_t k = 0; k < count; k++) {
+        const bool own = k >= offsets[rank] && k < offsets[rank + 1];
+        wrong += own && values[k] != (float)sum_of(k);
+        ((float *)vector.values)[k] = own ? values[k] : -1.0f;
+    }
+    expect(wrong == 0, "a share is not the sum");
+    expect(lr_comm_gather(comm, offsets, &vector) == LR_OK, "gather");
+    for (int64_t k = 0; k < count; k++) {
+        wrong += values[k] != (float)sum_of(k);
+    }
+    expect(wrong == 0, "shares of others have not arrived");
+    fill(&vector);
+    expect(lr_comm_broadcast(comm, size - 1, &vector) == LR_OK, "broadcast");
+    for (int64_t k = 0; k < count; k++) {
+        wrong += values[k] != (float)value_of(size - 1, k);
+    }
+    expect(wrong == 0, "a broadcast differs from what was sent");
+    lr_vector_destroy(&vector);
+    free(offsets);
+}
+
+static void check_doubles(lr_comm *comm)
+{
+    double numbers[1000];
+    lr_vector vector = lr_vector_of_doubles(numbers, 1000);
+    for (int k = 0; k < 1000; k++) {
+        numbers[k] = value_of(rank, k);
+    }
+    expect(lr_comm_sum(comm, &vector) == LR_OK, "sum of doubles");
+    for (int k = 0; k < 1000; k++) {
+        double sum = 0;
+        for (int r = 0; r < size; r++) {
+            sum += value_of(r, k);
+        }
+        expect(numbers[k] == sum, "a sum of doubles");
+    }
+}
+
+static void check_numbers(lr_comm *comm)
+{
+    double sums[200], least[2] = {rank, -rank}, most[2] = {rank, -rank};
+    bool any = rank == size - 1, none = false;
+    for (int k = 0; k < 200; k++) {
+        sums[k] = value_of(rank, k);
+    }
+    expect(lr_comm_sum_numbers(comm, sums, 200) == LR_OK, "sum of numbers");
+    for (int k = 0; k < 200; k++) {
+        double sum = 0;
+        for (int r = 0; r < size; r++) {
+            sum += value_of(r, k);
+        }
+        expect(sums[k] == sum, "a sum of numbers");
+    }
+    expect(lr_comm_least(comm, least, 2) == LR_OK && least[0] == 0 && least[1] == 1 - size,
+           "least");
+    expect(lr_comm_most(comm, most, 2) == LR_OK && most[0] == size - 1 && most[1] == 0, "most");
+    expect(lr_comm_any(comm, &any) == LR_OK && any, "any of them");
+    expect(lr_comm_any(comm, &none) == LR_OK && !none, "none of them");
+    expect(lr_comm_same(comm, "word", "the same") == LR_OK, "the same text");
+}
+
+/* The last rank fails while the others add up: none waits, and all know which one it was. */
+static void check_failure(lr_comm *comm)
+{
+    float number = 1;
+    lr_vector vector = lr_vector_of_floats(&number, 1);
+    lr_status status = LR_FAILED;
+    if (rank == size - 1) {
+        lr_comm_fail(comm, LR_FAILED);
+    } else {
+        status = lr_comm_sum(comm, &vector);
+    }
+    expect(status == (size > 1 ? LR_FAILED : LR_FAILED), "the failure of another rank");
+    const lr_comm_info info = lr_comm_get_info(comm);
+    expect(info.failed_rank == (size > 1 ? size - 1 : -1), "which rank has failed");
+    expect(size == 1 || lr_comm_barrier(comm) == LR_FAILED, "calls after a failure");
+}
+
+/* One rank differs: it alone says so. */
+static void check_difference(lr_comm *comm)
+{
+    const lr_status status =
+        lr_comm_same(comm, "file", rank == size - 1 && size > 1 ? "b.h5" : "a.h5");
+    expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "ranks with another file");
+    expect(lr_comm_get_info(comm).failed_rank == (size > 1 ? size - 1 : -1), "which one differs");
+}
+
+/* One adds up more numbers than the others. */
+static void check_mismatch(lr_comm *comm)
+{
+    float numbers[2] = {0};
+    lr_vector vector = lr_vector_of_floats(numbers, rank == size - 1 && size > 1 ? 2 : 1);
+    const lr_status status = lr_comm_sum(comm, &vector);
+    expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "vectors of other lengths");
+}
+
+int main(int argc, char **argv)
+{
+    const lr_log log = {hear, NULL};
+    lr_comm *comm = lr_comm_open(&(lr_comm_params){.log = &log});
+    if (comm == NULL) {
+        return 1;
+    }
+    const lr_comm_info info = lr_comm_get_info(comm);
+    const char *topic = argc > 1 ? argv[1] : "moves";
+    rank = info.rank;
+    size = info.size;
+    int started_rank = -1;
+    expect(lr_comm_started(&started_rank) == size && started_rank == rank, "the environment");
+    expect(info.local_rank == rank && info.local_size == size, "all are on this machine");
+    if (strcmp(topic, "failure") == 0) {
+        check_failure(comm);
+    } else if (strcmp(topic, "difference") == 0) {
+        check_difference(comm);
+    } else if (strcmp(topic, "mismatch") == 0) {
+        check_mismatch(comm);
+    } else {
+        check_sums(comm, 1);
+        check_sums(comm, 1000);
+        check_sums(comm, 1234567);
+        check_doubles(comm);
+        check_numbers(comm);
+    }
+    if (rank == 0 && size > 1) {
+        const lr_comm_info after = lr_comm_get_info(comm);
+        printf("%s of %d ranks by %s: %.0f bytes sent\n", topic, size, after.way, after.sent_bytes);
+    }
+    lr_comm_close(comm);
+    return mistakes > 0;
+}

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs programs by mpirun: for the tests of this folder."""
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+MPIRUN = shutil.which("mpirun")
+FULL = bool(os.environ.get("LORASTER_FULL"))
+HANG_S = 300
+
+
+def need_mpirun(program):
+    """Ends the test as skipped where there is no MPI."""
+    if MPIRUN is None:
+        print("skipped: no mpirun")
+        sys.exit(77)
+    if not (Path(program).parent / "lr_mpi.so").exists():
+        print("skipped: built without MPI")
+        sys.exit(77)
+
+
+def environment(program):
+    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+                LORASTER_PLUGINS=str(Path(program).parent), LORASTER_CACHE="off",
+                OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_btl="self,vader",
+                OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
+                OMPI_MCA_hwloc_base_binding_policy="none")
+
+
+def command(ranks, words):
+    return [MPIRUN, "-n", str(ranks)] + [str(word) for word in words]
+
+
+def mpirun(program, ranks, *words, code=0):
+    """What the ranks print together; they must end with that exit code (None: any but 0)."""
+    done = subprocess.run(command(ranks, words), env=environment(program), capture_output=True,
+                          text=True, timeout=HANG_S)
+    good = done.returncode != 0 if code is None else done.returncode == code
+    if not good:
+        raise AssertionError(f"{ranks} ranks of {' '.join(map(str, words))}: exit code "
+                             f"{done.returncode}\n{done.stdout}\n{done.stderr}")
+    return done
+
+
+def run_topics(topics):
+    """topics: {name: function}; the third word of the command line names one."""
+    topics[sys.argv[3]]()
+    print(f"{sys.argv[3]}: good")

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Scanners of blocks with two layers of crystals, and the scanners that are left when only some of
+ * their modules are there. */
+#ifndef LR_TEST_LAYERED_H
+#define LR_TEST_LAYERED_H
+
+#include "test.h"
+
+#include <lr/lr.h>
+
+#define LAYERED_MU_PER_MM 0.08
+
+/* Layers of other crystals, apart from each other, the second off the middle. */
+static const int layered_behind[2] = {5, 3};
+static const lr_layer layered_layers[2] = {
+    {.depth_mm = 5},
+    {.depth_mm = 7,
+     .front_mm = 6,
+     .block_crystals = {&layered_behind[0], &layered_behind[1]},
+     .pitch_mm = {4.6, 4.6},
+     .face_mm = {4.2, 4.4},
+     .offset_mm = {0.4, -0.3}},
+};
+
+static inline lr_scanner *layered_checked(lr_scanner *scanner, const struct test_log *log)
+{
+    if (scanner == NULL) {
+        fail_msg("the test's scanner was refused: %s", log->error);
+    }
+    return scanner;
+}
+
+/* Eight blocks that touch in front: oblique lines leave one through its back for its neighbour's
+ * layer behind, which the front layer would hide. */
+static inline lr_scanner *layered_ring(void)
+{
+    static const int front[2] = {6, 4};
+    struct test_log log;
+    test_log_init(&log);
+    const lr_ring ring = {.radius_mm = 30,
+                          .modules = 8,
+                          .first_angle_deg = 90,
+                          .block_crystals = {&front[0], &front[1]},
+                          .pitch_mm = {4, 4},
+                          .face_mm = {3.7, 3.8},
+                          .depth_mm = 14,
+                          .layers = layered_layers,
+                          .num_layers = 2};
+    const lr_scanner_params params = {.name = "layered ring",
+                                      .coincidence = {.min_module_difference = 2},
+                                      .detection_depth_mm = 1,
+                                      .tof_resolution_ps = 300,
+                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
+                                      .log = &log.log};
+    return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
+}
+
+/* One layer of a block whose front layer would be at radius_mm, tilted about its own u. */
+struct layered_stand {
+    double radius_mm, angle_deg, tilt_deg;
+    int crystals;
+};
+
+static inline lr_module layered_module(const struct layered_stand *stand, int layer, int block)
+{
+    const double degree = acos(-1.0) / 180, a = stand->angle_deg * degree,
+                 t = stand->tilt_deg * degree;
+    const double outward[3] = {cos(t) * cos(a), cos(t) * sin(a), sin(t)};
+    const double pitch = layer == 0 ? 3 : 3.2, back = layer == 0 ? 0 : 5;
+    lr_module module = {.u = {-sin(a), cos(a), 0},
+                        .v = {-sin(t) * cos(a), -sin(t) * sin(a), cos(t)},
+                        .crystals = {stand->crystals - layer, stand->crystals - layer},
+                        .pitch_mm = {pitch, pitch},
+                        .face_mm = {0.9 * pitch, 0.95 * pitch},
+                        .depth_mm = layer == 0 ? 5 : 8,
+                        .layer = layer,
+                        .block = block};
+    for (int k = 0; k < 3; k++) {
+        module.centre_mm[k] =
+            (k < 2 ? stand->radius_mm * (k == 0 ? cos(a) : sin(a)) : 0) + back * outward[k];
+    }
+    return module;
+}
+
+static inline lr_scanner *layered_list(const struct layered_stand *stands, int num)
+{
+    enum { MOST = 16 };
+    lr_module modules[2 * MOST];
+    struct test_log log;
+    test_log_init(&log);
+    assert_true(num <= MOST);
+    for (int m = 0; m < 2 * num; m++) {
+        modules[m] = layered_module(&stands[m / 2], m % 2, m / 2 + 1);
+    }
+    const lr_scanner_params params = {.name = "layered list",
+                                      .modules = modules,
+                                      .num_modules = 2 * num,
+                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
+                                      .log = &log.log};
+    return layered_checked(lr_scanner_create(&params), &log);
+}
+
+/* Blocks that lean. */
+static inline lr_scanner *layered_tilted(void)
+{
+    static const struct layered_stand stands[4] = {
+        {30, 90, 12, 5}, {32, 268, -9, 5}, {31, 2, 15, 4}, {30, 179, 6, 5}};
+    return layered_list(stands, 4);
+}
+
+/* Blocks before others, as inserts stand. */
+static inline lr_scanner *layered_insert(void)
+{
+    static const struct layered_stand stands[6] = {{45, 90, 0, 7}, {45, 210, 0, 7}, {46, 330, 0, 6},
+                                                   {20, 85, 0, 3}, {21, 205, 5, 3}, {44, 30, 0, 6}};
+    return layered_list(stands, 6);
+}
+
+/* What is left of a scanner. */
+struct layered_rest {
+    lr_scanner *scanner;
+    int *crystal_of; /* [scanner->num_crystals] numbers in the whole one */
+};
+
+/* The modules for which keep[m] is set, no longer layers of anything. */
+static inline struct layered_rest layered_keep(const lr_scanner *whole, const bool *keep)
+{
+    struct layered_rest rest = {0};
+    struct test_log log;
+    test_log_init(&log);
+    lr_module *modules = calloc((size_t)whole->num_modules, sizeof(*modules));
+    rest.crystal_of = calloc((size_t)whole->num_crystals, sizeof(int));
+    assert_true(modules != NULL && rest.crystal_of != NULL);
+    int count = 0, crystals = 0;
+    for (int m = 0; m < whole->num_modules; m++) {
+        if (keep[m]) {
+            modules[count] = whole->modules[m];
+            modules[count].layer = modules[count].block = 0;
+            count++;
+            for (int c = whole->first_crystal[m]; c < whole->first_crystal[m + 1]; c++) {
+                rest.crystal_of[crystals++] = c;
+            }
+        }
+    }
+    const lr_scanner_params params = {.name = "a part",
+                                      .modules = modules,
+                                      .num_modules = count,
+                                      .num_positions = whole->num_positions,
+                                      .coincidence = whole->coincidence,
+                                      .detection_depth_mm = whole->detection_depth_mm,
+                                      .tof_resolution_ps = whole->tof_resolution_ps,
+                                      .crystal_mu_per_mm = whole->crystal_mu_per_mm,
+                                      .log = &log.log};
+    rest.scanner = layered_checked(lr_scanner_create(&params), &log);
+    free(modules);
+    return rest;
+}
+
+static inline struct layered_rest layered_alone(const lr_scanner *whole, int layer)
+{
+    bool keep[256] = {false};
+    assert_true(whole->num_modules <= 256);
+    for (int m = 0; m < whole->num_modules; m++) {
+        keep[m] = whole->modules[m].layer == layer;
+    }
+    return layered_keep(whole, keep);
+}
+
+static inline void layered_rest_finish(struct layered_rest *rest)
+{
+    lr_scanner_destroy(rest->scanner);
+    free(rest->crystal_of);
+}
+
+#endif

@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Layers of crystals without penetration: the elements of each are those of a scanner that has that
+ * layer alone, by rows and by projections, in every mode. Argument: the backend. */
+#include "fixtures.h"
+#include "layered.h"
+
+#include "model/scanner/arrangement.h"
+
+static const char *backend;
+
+/* Relative. The same passes see the same modules, so nothing but the order of sums may differ. */
+static const double same = 1e-6;
+
+/* Software renderers take their time over modules that hide each other. */
+static lr_grid small_grid(const lr_scanner *scanner)
+{
+    const bool hides = lr_modules_may_hide(scanner);
+    const int size[3] = {hides ? 2 : 4, hides ? 2 : 3, hides ? 2 : 3};
+    lr_grid grid = lr_grid_centred(size, (const double[3]){3.7, 4.1, 3.9});
+    grid.origin_mm[0] += 0.4;
+    grid.origin_mm[1] -= 0.7;
+    grid.origin_mm[2] += 0.3;
+    return grid;
+}
+
+/* A scanner with its matrix and projections. */
+struct bench {
+    lr_lors *lors;
+    lr_grid grid;
+    lr_operator *op;
+    struct test_log log;
+    int64_t num_voxels;
+    double *matrix; /* [num_voxels][lors->count] */
+};
+
+static lr_status take(void *user, const lr_row *row)
+{
+    struct bench *bench = user;
+    for (int64_t k = 0; k < row->count; k++) {
+        bench->matrix[row->row * bench->lors->count + row->lor[k]] = row->probability[k];
+    }
+    return LR_OK;
+}
+
+static void open_bench(struct bench *bench, const lr_scanner *scanner,
+                       const lr_operator_params *wanted)
+{
+    *bench = (struct bench){.grid = wanted->grid ? *wanted->grid : small_grid(scanner)};
+    test_log_init(&bench->log);
+    bench->lors = lr_lors_create(scanner, &bench->log.log);
+    assert_non_null(bench->lors);
+    lr_operator_params params = *wanted;
+    params.lors = bench->lors;
+    params.grid = &bench->grid;
+    params.store = LR_STORE_NO;
+    params.threads = 2;
+    params.log = &bench->log.log;
+    bench->op = fixture_operator(&params);
+    bench->num_voxels = lr_grid_num_voxels(&bench->grid);
+    bench->matrix = fixture_doubles(bench->num_voxels * bench->lors->count);
+    const lr_row_sink sink = {take, bench};
+    assert_int_equal(lr_operator_rows(bench->op, 0, bench->num_voxels, &sink), LR_OK);
+}
+
+static void close_bench(struct bench *bench)
+{
+    lr_operator_destroy(bench->op);
+    lr_lors_destroy(bench->lors);
+    free(bench->matrix);
+}
+
+/* The LOR of the whole scanner that a LOR of a part is. */
+static int64_t whole_lor(const struct bench *whole, const struct bench *part,
+                         const struct layered_rest *rest, int64_t lor)
+{
+    int32_t crystals[2];
+    lr_lors_crystals(part->lors, lor, crystals);
+    const int64_t found =
+        lr_lors_number(whole->lors, rest->crystal_of[crystals[0]], rest->crystal_of[crystals[1]]);
+    assert_true(found >= 0);
+    assert_int_equal(lr_lors_in_coincidence(whole->lors, found),
+                     lr_lors_in_coincidence(part->lors, lor));
+    return found;
+}
+
+static void assert_near(double a, double b, double largest)
+{
+    if (!(fabs(a - b) <= same * fmax(fabs(b), 1e-3 * largest))) {
+        fail_msg("%.9g in layers, %.9g alone (the largest is %.3g)", a, b, largest);
+    }
+}
+
+static double largest_of(const double *values, int64_t count)
+{
+    double largest = 0;
+    for (int64_t k = 0; k < count; k++) {
+        largest = fmax(largest, values[k]);
+    }
+    return largest;
+}
+
+static void compare_rows(const struct bench *whole, const struct bench *part,
+                         const struct layered_rest *rest)
+{
+    const double largest = largest_of(part->matrix, part->num_voxels * part->lors->count);
+    assert_true(largest > 0);
+    for (int64_t lor = 0; lor < part->lors->count; lor++) {
+        const int64_t in_whole = whole_lor(whole, part, rest, lor);
+        for (int64_t v = 0; v < part->num_voxels; v++) {
+            assert_near(whole->matrix[v * whole->lors->count + in_whole],
+                        part->matrix[v * part->lors->count + lor], largest);
+        }
+    }
+}
+
+static void compare_projections(const struct bench *whole, const struct bench *part,
+                                const struct layered_rest *rest)
+{
+    uint64_t seed = test_seed();
+    double *image = fixture_doubles(part->num_voxels);
+    double *of_whole = fixture_doubles(whole->lors->count);
+    double *of_part = fixture_doubles(part->lors->count);
+    fixture_fill(image, part->num_voxels, (const double[2]){0.5, 1.5}, &seed);
+    assert_int_equal(array_forward_f64(whole->op, image, of_whole), LR_OK);
+    assert_int_equal(array_forward_f64(part->op, image, of_part), LR_OK);
+    const double largest = largest_of(of_part, part->lors->count);
+    for (int64_t lor = 0; lor < part->lors->count; lor++) {
+        assert_near(of_whole[whole_lor(whole, part, rest, lor)], of_part[lor], largest);
+    }
+    memset(of_whole, 0, (size_t)whole->lors->count * sizeof(*of_whole));
+    fixture_fill(of_part, part->lors->count, (const double[2]){0.5, 1.5}, &seed);
+    for (int64_t lor = 0; lor < part->lors->count; lor++) {
+        of_whole[whole_lor(whole, part, rest, lor)] = of_part[lor];
+    }
+    double *backs[2] = {fixture_doubles(part->num_voxels), fixture_doubles(part->num_voxels)};
+    assert_int_equal(array_back_f64(whole->op, of_whole, backs[0]), LR_OK);
+    assert_int_equal(array_back_f64(part->op, of_part, backs[1]), LR_OK);
+    for (int64_t v = 0; v < part->num_voxels; v++) {
+        assert_near(backs[0][v], backs[1][v], largest_of(backs[1], part->num_voxels));
+    }
+    free(backs[0]);
+    free(backs[1]);
+    free(of_part);
+    free(of_whole);
+    free(image);
+}
+
+static void compare_part(const struct bench *whole, struct layered_rest rest,
+                         const lr_operator_params *params)
+{
+    struct bench part;
+    open_bench(&part, rest.scanner, params);
+    compare_rows(whole, &part, &rest);
+    compare_projections(whole, &part, &rest);
+    close_bench(&part);
+    layered_rest_finish(&rest);
+}
+
+static bool has_elements(const struct bench *bench, int64_t pair)
+{
+    double sum = 0;
+    for (int64_t lor = bench->lors->offsets[pair]; lor < bench->lors->offsets[pair + 1]; lor++) {
+        sum += bench->matrix[lor];
+    }
+    return sum > 0;
+}
+
+/* A layer of one block and another layer of another block, with nothing else. */
+static void compare_mixed(const struct bench *whole, const lr_scanner *scanner,
+                          const lr_operator_params *params)
+{
+    int compared = 0;
+    for (int64_t pair = 0; pair < whole->lors->num_pairs && compared < 4; pair++) {
+        const int i = whole->lors->pairs[pair][0], j = whole->lors->pairs[pair][1];
+        const bool mixed = scanner->modules[i].layer != scanner->modules[j].layer;
+        assert_true(!mixed || scanner->modules[i].block != scanner->modules[j].block);
+        if (mixed && has_elements(whole, pair)) {
+            bool keep[256] = {false};
+            keep[i] = keep[j] = true;
+            compare_part(whole, layered_keep(scanner, keep), params);
+            compared++;
+        }
+    }
+    assert_int_equal(compared, 4);
+}
+
+/* What a mode takes; false where the backend has none of it. */
+static bool params_of(lr_mode mode, lr_operator_params *params)
+{
+    *params =
+        (lr_operator_params){.backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}};
+    return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
+}
+
+static void compare_layers(lr_scanner *scanner, bool hides)
+{
+    for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
+        lr_operator_params params;
+        struct bench whole;
+        if (!params_of(mode, &params)) {
+            continue;
+        }
+        open_bench(&whole, scanner, &params);
+        for (int layer = 0; layer < 2; layer++) {
+            compare_part(&whole, layered_alone(scanner, layer), &params);
+        }
+        if (!hides) {
+            compare_mixed(&whole, scanner, &params);
+        }
+        close_bench(&whole);
+    }
+    lr_scanner_destroy(scanner);
+}
+
+static void ring_of_layers(void **state)
+{
+    (void)state;
+    compare_layers(layered_ring(), false);
+}
+
+static void tilted_layers(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "native") != 0) {
+        compare_layers(layered_tilted(), false);
+    }
+}
+
+static void layers_before_others(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "native") != 0) {
+        compare_layers(layered_insert(), true);
+    }
+}
+
+/* The same modules, were they no layers: the test is one of hiding. */
+static void not_layers_hide(void **state)
+{
+    (void)state;
+    lr_operator_params params;
+    struct bench layered, plain;
+    bool keep[256];
+    if (strcmp(backend, "native") == 0) {
+        return;
+    }
+    memset(keep, true, sizeof(keep));
+    params_of(LR_MODE_SAMPLED, &params);
+    lr_scanner *scanner = layered_ring();
+    struct layered_rest rest = layered_keep(scanner, keep);
+    open_bench(&layered, scanner, &params);
+    params.grid = &layered.grid;
+    open_bench(&plain, rest.scanner, &params);
+    assert_true(!lr_modules_may_hide(scanner) && lr_modules_may_hide(rest.scanner));
+    double sums[2] = {0, 0};
+    for (int64_t lor = 0; lor < layered.lors->count; lor++) {
+        const int64_t in_plain = whole_lor(&plain, &layered, &rest, lor);
+        for (int64_t v = 0; v < plain.num_voxels; v++) {
+            const double with = layered.matrix[v * layered.lors->count + lor];
+            const double without = plain.matrix[v * plain.lors->count + in_plain];
+            assert_true(without <= with * (1 + same));
+            sums[0] += with;
+            sums[1] += without;
+        }
+    }
+    assert_true(sums[1] < 0.5 * sums[0]);
+    layered_rest_finish(&rest);
+    close_bench(&plain);
+    close_bench(&layered);
+    lr_scanner_destroy(scanner);
+}
+
+/* Modes of other code each agree, for LORs between layers, too, where blocks hide each other: lines
+ * miss small parts of elements that the exact mode has, by about 0.6 / rays. */
+static void modes_agree(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "native") == 0 || strcmp(backend, "raster") == 0) {
+        return;
+    }
+    lr_scanner *scanner = layered_insert();
+    struct bench sampled, exact;
+    lr_operator_params params;
+    params_of(LR_MODE_SAMPLED, &params);
+    params.rays = 12;
+    open_bench(&sampled, scanner, &params);
+    params_of(LR_MODE_EXACT, &params);
+    open_bench(&exact, scanner, &params);
+    double off[2] = {0, 0}, size[2] = {0, 0};
+    for (int64_t k = 0; k < exact.num_voxels * exact.lors->count; k++) {
+        const lr_lor at = lr_lors_describe(exact.lors, k % exact.lors->count);
+        const bool mixed =
+            scanner->modules[at.module_i].layer != scanner->modules[at.module_j].layer;
+        off[mixed] += pow(sampled.matrix[k] - exact.matrix[k], 2);
+        size[mixed] += pow(exact.matrix[k], 2);
+    }
+    for (int mixed = 0; mixed < 2; mixed++) {
+        print_message("%s: relative L2 %.3g\n", mixed ? "between layers" : "within layers",
+                      sqrt(off[mixed] / size[mixed]));
+        assert_true(off[mixed] < pow(1.2 / 12, 2) * size[mixed]);
+    }
+    close_bench(&exact);
+    close_bench(&sampled);
+    lr_scanner_destroy(scanner);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ring_of_layers),       cmocka_unit_test(tilted_layers),
+        cmocka_unit_test(layers_before_others), cmocka_unit_test(not_layers_hide),
+        cmocka_unit_test(modes_agree),
+    };
+    backend = argc > 1 ? argv[1] : "cpu";
+    if (!fixture_backend_is_usable(backend)) {
+        return 77;
+    }
+    return cmocka_run_group_tests_name("layers", tests, NULL, NULL);
+}
