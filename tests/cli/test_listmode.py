@@ -189,6 +189,9 @@ class Listmode(ProgramTest):
              "--as-paper belongs to --kernel tube or line"),
             (["--operator", "listmode", "--events", "e.petsird", "--tof-ps", "400", "--without-tof"],
              "--tof-ps and --without-tof contradict each other"),
+            (["--operator", "listmode", "--events", "e.petsird", "--variant", "simple"],
+             "--variant is for --backend cuda"),
+            (["--data", "y.h5", "--variant", "simple"], "--variant belongs to --operator listmode"),
         ]
         for arguments, sentence in mistakes:
             with self.subTest(arguments):
@@ -216,6 +219,16 @@ class Bench(ProgramTest):
         for key in [*found, *cases[0]]:
             self.assertTrue(key in ("verb", "version") or f"`{key}`" in section, key)
 
+    def test_lines_and_subsets(self):
+        """As many lines as asked for, in subsets, which change nothing else."""
+        shown, found = self.figures("--table", "public", "--lines", "400", "--subsets", "2", "--kernel", "line",
+                                    "--only-tof")
+        case, = found["cases"]
+        self.assertEqual((case["lines"], case["subsets"], case["size"]), (400, 2, [215, 215, 71]))
+        self.assertIsNone(case["variant"])
+        self.assertGreater(case["partition_s"] + case["sort_s"], 0)
+        self.assertIn("2 iterations of 2 subsets of 400 events", shown)
+
     def test_voxels_of_a_line(self):
         """A tube three voxels wide cuts an ellipse of 7.1 voxels or more from a slice, a thin line
         touches four voxels of it."""
@@ -230,6 +243,8 @@ class Bench(ProgramTest):
     def test_mistakes(self):
         self.refuse(2, "contradict", "bench", "listmode", "--only-tof", "--without-tof")
         self.refuse(2, "--table", "bench", "listmode", "--table", "VI")
+        self.refuse(2, ["--variant", "cuda"], "bench", "listmode", "--variant", "sorted")
+        self.refuse(2, "--variant", "bench", "listmode", "--backend", "cuda", "--variant", "bands")
         self.refuse(1, "no/such", "bench", "listmode", "-o", "no/such/folder.json")
 
 

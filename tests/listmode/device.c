@@ -298,6 +298,61 @@ static void test_variants_need_room(void **state)
     }
 }
 
+/* --- events are arranged on a device as on the host --- */
+
+static void expect_arrays(const struct lr_listmode_events *found,
+                          const struct lr_listmode_events *expected)
+{
+    const size_t bytes = (size_t)expected->layout.count * sizeof(int32_t);
+    assert_memory_equal(found->groups, expected->groups,
+                        (size_t)expected->layout.num_pairs * sizeof(*expected->groups));
+    assert_memory_equal(found->crystals[0], expected->crystals[0], bytes);
+    assert_memory_equal(found->crystals[1], expected->crystals[1], bytes);
+    assert_memory_equal(found->tof_mm, expected->tof_mm, bytes);
+    assert_memory_equal(found->number, expected->number, bytes);
+}
+
+/* With events whose centres are the same, which stay in the caller's order, and a range without any. */
+static void check_arranged(const lr_events_info *info, int64_t most_bytes)
+{
+    static const int64_t ranges[4] = {0, 700, 700, COUNT};
+    const lr_grid grid = case_grid();
+    struct test_log log;
+    lr_listmode_params params = params_on(&grid, CASE_TUBE, info);
+    lr_event *twice = calloc(COUNT, sizeof(*twice));
+    struct lr_listmode_events found, expected;
+    assert_non_null(twice);
+    for (int k = 0; k < COUNT; k++) {
+        twice[k] = events[k / 2];
+    }
+    test_log_init(&log);
+    params.log = &log.log;
+    params.events = twice;
+    params.ranges = ranges;
+    params.num_ranges = 3;
+    assert_int_equal(lr_listmode_events_init(&expected, &params), LR_OK);
+    assert_int_equal(lr_listmode_events_copy(&found, &params), LR_OK);
+    const struct lr_listmode_backend_params backend_params = {
+        .place = case_place(backend), .max_memory_bytes = most_bytes, .log = &log.log};
+    assert_int_equal(lr_plugin_cuda(&log.log)->arrange(&found, &backend_params), LR_OK);
+    assert_int_equal(found.is_arranged, most_bytes == 0);
+    assert_int_equal(lr_listmode_events_arrange(&found, &params), LR_OK);
+    expect_arrays(&found, &expected);
+    lr_listmode_events_finish(&found);
+    lr_listmode_events_finish(&expected);
+    free(twice);
+}
+
+static void test_arranged(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cuda") == 0) {
+        check_arranged(&timed, 0);
+        check_arranged(NULL, 0);
+        check_arranged(&timed, 1); /* has no room for them */
+    }
+}
+
 /* --- vectors where the backend computes --- */
 
 static lr_vector vector_at(lr_place *place, const lr_vector *host)
@@ -382,6 +437,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sums_do_not_overflow),
         cmocka_unit_test(test_few_large_values_leave_the_others),
         cmocka_unit_test(test_streamed_events),
+        cmocka_unit_test(test_arranged),
         cmocka_unit_test(test_variants),
         cmocka_unit_test(test_variants_need_room),
         cmocka_unit_test(test_vectors_stay),
