@@ -70,6 +70,23 @@ static void impossible_layers_are_refused(void **state)
     }
 }
 
+/* Whatever is cut off, there is a sentence or a scanner. */
+static void truncated_layers_are_survived(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD MODULE
+        ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, "
+        "2], face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
+    for (size_t length = sizeof(HEAD) - 1; length < sizeof(text); length++) {
+        struct test_log log;
+        char cut[sizeof(text)];
+        snprintf(cut, sizeof(cut), "%.*s", (int)length, text);
+        lr_scanner *scanner = read_text(cut, &log);
+        assert_true(scanner != NULL || (log.status == LR_BAD_INPUT && log.error[0] != '\0'));
+        lr_scanner_destroy(scanner);
+    }
+}
+
 static void assert_point(const double point[3], double x, double y, double z)
 {
     assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 &&
@@ -633,6 +650,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(impossible_layers_are_refused),
+        cmocka_unit_test(truncated_layers_are_survived),
         cmocka_unit_test(layers_are_modules),
         cmocka_unit_test(listed_modules_have_layers),
         cmocka_unit_test(rules_count_blocks),

@@ -236,6 +236,67 @@ static void layers_before_others(void **state)
     }
 }
 
+/* --- pictures --- */
+
+enum { MOST_PIXELS = 64 * 64 };
+
+static void draw(struct bench *bench, int module, lr_pixel *pixels)
+{
+    const double point_mm[3] = {1.3, -2.1, 0.7};
+    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) {
+        fail_msg("%s", bench->log.error);
+    }
+}
+
+/* A module's image shows the modules of its own layer, as if it were the only one. */
+static void check_pictures(lr_scanner *scanner)
+{
+    static lr_pixel pixels[2][MOST_PIXELS];
+    lr_operator_params params;
+    struct bench whole, part;
+    int seen = 0;
+    params_of(LR_MODE_SAMPLED, &params);
+    open_bench(&whole, scanner, &params);
+    for (int layer = 0; layer < 2; layer++) {
+        struct layered_rest rest = layered_alone(scanner, layer);
+        open_bench(&part, rest.scanner, &params);
+        for (int m = 0; m < rest.scanner->num_modules; m++) {
+            const int in_whole =
+                lr_scanner_module_of(scanner, rest.crystal_of[rest.scanner->first_crystal[m]]);
+            const int *crystals = rest.scanner->modules[m].crystals;
+            const int count = crystals[0] * crystals[1] * params.rays * params.rays;
+            assert_true(count <= MOST_PIXELS);
+            draw(&whole, in_whole, pixels[0]);
+            draw(&part, m, pixels[1]);
+            for (int k = 0; k < count; k++) {
+                const lr_pixel *a = &pixels[0][k], *b = &pixels[1][k];
+                const int met = (int)b->module;
+                const int wanted =
+                    met < 0 ? -1
+                            : lr_scanner_module_of(
+                                  scanner, rest.crystal_of[rest.scanner->first_crystal[met]]);
+                assert_int_equal((int)a->module, wanted);
+                assert_true(a->r == b->r && a->s == b->s && a->weight == b->weight);
+                seen += b->weight > 0;
+            }
+        }
+        close_bench(&part);
+        layered_rest_finish(&rest);
+    }
+    assert_true(seen > 100);
+    close_bench(&whole);
+    lr_scanner_destroy(scanner);
+}
+
+static void pictures(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cpu") == 0 || strcmp(backend, "raster") == 0) {
+        check_pictures(layered_ring());
+        check_pictures(layered_insert());
+    }
+}
+
 /* The same modules, were they no layers: the test is one of hiding. */
 static void not_layers_hide(void **state)
 {
@@ -311,7 +372,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ring_of_layers),       cmocka_unit_test(tilted_layers),
         cmocka_unit_test(layers_before_others), cmocka_unit_test(not_layers_hide),
-        cmocka_unit_test(modes_agree),
+        cmocka_unit_test(modes_agree),          cmocka_unit_test(pictures),
     };
     backend = argc > 1 ? argv[1] : "cpu";
     if (!fixture_backend_is_usable(backend)) {
