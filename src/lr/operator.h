@@ -265,7 +265,8 @@ typedef struct lr_pixel {
 /* The correspondence image of one point with one primary module, as the backend computes it.
  * pixels: [rays * nv][rays * nu], row = axial; pixel (X, Y) is sample X mod rays, Y mod rays of
  * crystal p = X / rays, q = Y / rays. A pixel whose line is stopped on its way to the primary, or
- * meets a module in a gap between faces or from behind, has module -1. Sampled mode only. */
+ * meets a module in a gap between faces or from behind, has module -1. Of blocks with layers, modules
+ * of the primary's own layer are met. Sampled mode only. */
 LR_API lr_status lr_operator_picture(lr_operator *op, const double point_mm[3], int module,
                                      lr_pixel *pixels);
 

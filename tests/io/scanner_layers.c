@@ -70,6 +70,23 @@ static void impossible_layers_are_refused(void **state)
     }
 }
 
+/* Whatever is cut off, there is a sentence or a scanner. */
+static void truncated_layers_are_survived(void **state)
+{
+    (void)state;
+    static const char text[] = HEAD MODULE
+        ", layers: [{depth_mm: 4}, {depth_mm: 3, front_mm: 5, crystals: [5, [4]], pitch_mm: [2, "
+        "2], face_mm: [1, 1], offset_mm: [1, -0.5]}]}\n";
+    for (size_t length = sizeof(HEAD) - 1; length < sizeof(text); length++) {
+        struct test_log log;
+        char cut[sizeof(text)];
+        snprintf(cut, sizeof(cut), "%.*s", (int)length, text);
+        lr_scanner *scanner = read_text(cut, &log);
+        assert_true(scanner != NULL || (log.status == LR_BAD_INPUT && log.error[0] != '\0'));
+        lr_scanner_destroy(scanner);
+    }
+}
+
 static void assert_point(const double point[3], double x, double y, double z)
 {
     assert_true(fabs(point[0] - x) < 1e-12 && fabs(point[1] - y) < 1e-12 &&
@@ -254,10 +271,9 @@ static void yaml_there_and_back(void **state)
 {
     (void)state;
     lr_scanner *scanners[3] = {layered_ring(), blocks_of_layers(), layered_tilted()};
-    static const char *const texts[3] = {"layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, "
-                                         "front_mm: 6, crystals: [5, 3], pitch_mm: [4.6, 4.6]",
-                                         "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}",
-                                         "layer: 1, block: 4"};
+    static const char *const texts[3] = {
+        "layers:\n    - {depth_mm: 5}\n    - {depth_mm: 7, front_mm: 6, crystals: [5, 3]",
+        "crystals: [[3, 4], [3, 4]], offset_mm: [0.25, -0.5]}", "layer: 1, block: 4"};
     for (int k = 0; k < 3; k++) {
         lr_scanner *again = there_and_back(scanners[k], "again.yaml", texts[k]);
         assert_same_modules(scanners[k], again, 1e-12);
@@ -633,6 +649,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(impossible_layers_are_refused),
+        cmocka_unit_test(truncated_layers_are_survived),
         cmocka_unit_test(layers_are_modules),
         cmocka_unit_test(listed_modules_have_layers),
         cmocka_unit_test(rules_count_blocks),

@@ -57,6 +57,35 @@ static inline lr_scanner *layered_ring(void)
     return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
 }
 
+/* Three rings with every symmetry, which projections by columns make use of. */
+static inline lr_scanner *layered_rings(void)
+{
+    static const int front[2] = {4, 3}, back[2] = {3, 3};
+    static const lr_layer layers[2] = {{.depth_mm = 4},
+                                       {.depth_mm = 5,
+                                        .block_crystals = {&back[0], &back[1]},
+                                        .pitch_mm = {6, 4},
+                                        .face_mm = {5.5, 3.8}}};
+    struct test_log log;
+    test_log_init(&log);
+    const lr_ring ring = {.radius_mm = 25,
+                          .modules = 6,
+                          .first_angle_deg = 90,
+                          .rings = 3,
+                          .ring_pitch_mm = 13,
+                          .block_crystals = {&front[0], &front[1]},
+                          .pitch_mm = {5, 4},
+                          .face_mm = {4.6, 3.8},
+                          .depth_mm = 9,
+                          .layers = layers,
+                          .num_layers = 2};
+    const lr_scanner_params params = {.name = "layered rings",
+                                      .coincidence = {.min_module_difference = 2},
+                                      .crystal_mu_per_mm = LAYERED_MU_PER_MM,
+                                      .log = &log.log};
+    return layered_checked(lr_scanner_create_ring(&params, &ring), &log);
+}
+
 /* One layer of a block whose front layer would be at radius_mm, tilted about its own u. */
 struct layered_stand {
     double radius_mm, angle_deg, tilt_deg;

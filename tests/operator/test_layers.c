@@ -18,6 +18,9 @@ static lr_grid small_grid(const lr_scanner *scanner)
 {
     const bool hides = lr_modules_may_hide(scanner);
     const int size[3] = {hides ? 2 : 4, hides ? 2 : 3, hides ? 2 : 3};
+    if (scanner->modules[scanner->num_modules - 1].ring > 0) {
+        return lr_grid_centred((const int[3]){4, 4, 6}, (const double[3]){3.7, 3.7, 4});
+    }
     lr_grid grid = lr_grid_centred(size, (const double[3]){3.7, 4.1, 3.9});
     grid.origin_mm[0] += 0.4;
     grid.origin_mm[1] -= 0.7;
@@ -194,7 +197,8 @@ static bool params_of(lr_mode mode, lr_operator_params *params)
     return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
 }
 
-static void compare_layers(lr_scanner *scanner, bool hides)
+/* is_large: LORs between layers are compared in smaller scanners, or have no scanner of their own. */
+static void compare_layers(lr_scanner *scanner, bool is_large)
 {
     for (int mode = LR_MODE_SAMPLED; mode <= LR_MODE_EXACT; mode++) {
         lr_operator_params params;
@@ -206,7 +210,7 @@ static void compare_layers(lr_scanner *scanner, bool hides)
         for (int layer = 0; layer < 2; layer++) {
             compare_part(&whole, layered_alone(scanner, layer), &params);
         }
-        if (!hides) {
+        if (!is_large) {
             compare_mixed(&whole, scanner, &params);
         }
         close_bench(&whole);
@@ -218,6 +222,12 @@ static void ring_of_layers(void **state)
 {
     (void)state;
     compare_layers(layered_ring(), false);
+}
+
+static void rings_of_layers(void **state)
+{
+    (void)state;
+    compare_layers(layered_rings(), true);
 }
 
 static void tilted_layers(void **state)
@@ -233,6 +243,67 @@ static void layers_before_others(void **state)
     (void)state;
     if (strcmp(backend, "native") != 0) {
         compare_layers(layered_insert(), true);
+    }
+}
+
+/* --- pictures --- */
+
+enum { MOST_PIXELS = 64 * 64 };
+
+static void draw(struct bench *bench, int module, lr_pixel *pixels)
+{
+    const double point_mm[3] = {1.3, -2.1, 0.7};
+    if (lr_operator_picture(bench->op, point_mm, module, pixels) != LR_OK) {
+        fail_msg("%s", bench->log.error);
+    }
+}
+
+/* A module's image shows the modules of its own layer, as if it were the only one. */
+static void check_pictures(lr_scanner *scanner)
+{
+    static lr_pixel pixels[2][MOST_PIXELS];
+    lr_operator_params params;
+    struct bench whole, part;
+    int seen = 0;
+    params_of(LR_MODE_SAMPLED, &params);
+    open_bench(&whole, scanner, &params);
+    for (int layer = 0; layer < 2; layer++) {
+        struct layered_rest rest = layered_alone(scanner, layer);
+        open_bench(&part, rest.scanner, &params);
+        for (int m = 0; m < rest.scanner->num_modules; m++) {
+            const int in_whole =
+                lr_scanner_module_of(scanner, rest.crystal_of[rest.scanner->first_crystal[m]]);
+            const int *crystals = rest.scanner->modules[m].crystals;
+            const int count = crystals[0] * crystals[1] * params.rays * params.rays;
+            assert_true(count <= MOST_PIXELS);
+            draw(&whole, in_whole, pixels[0]);
+            draw(&part, m, pixels[1]);
+            for (int k = 0; k < count; k++) {
+                const lr_pixel *a = &pixels[0][k], *b = &pixels[1][k];
+                const int met = (int)b->module;
+                const int wanted =
+                    met < 0 ? -1
+                            : lr_scanner_module_of(
+                                  scanner, rest.crystal_of[rest.scanner->first_crystal[met]]);
+                assert_int_equal((int)a->module, wanted);
+                assert_true(a->r == b->r && a->s == b->s && a->weight == b->weight);
+                seen += b->weight > 0;
+            }
+        }
+        close_bench(&part);
+        layered_rest_finish(&rest);
+    }
+    assert_true(seen > 100);
+    close_bench(&whole);
+    lr_scanner_destroy(scanner);
+}
+
+static void pictures(void **state)
+{
+    (void)state;
+    if (strcmp(backend, "cpu") == 0 || strcmp(backend, "raster") == 0) {
+        check_pictures(layered_ring());
+        check_pictures(layered_insert());
     }
 }
 
@@ -309,9 +380,10 @@ static void modes_agree(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(ring_of_layers),       cmocka_unit_test(tilted_layers),
-        cmocka_unit_test(layers_before_others), cmocka_unit_test(not_layers_hide),
-        cmocka_unit_test(modes_agree),
+        cmocka_unit_test(ring_of_layers),  cmocka_unit_test(rings_of_layers),
+        cmocka_unit_test(tilted_layers),   cmocka_unit_test(layers_before_others),
+        cmocka_unit_test(not_layers_hide), cmocka_unit_test(modes_agree),
+        cmocka_unit_test(pictures),
     };
     backend = argc > 1 ? argv[1] : "cpu";
     if (!fixture_backend_is_usable(backend)) {
