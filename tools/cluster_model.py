@@ -221,6 +221,42 @@ def calibrate(timings, overlap=0.0):
     return Model(work, network, project, fit_parts(runs, "combine"), fit_idle(runs, project[1]), overlap)
 
 
+def of_bench(found):
+    """A run of `loraster bench cluster`: its scheme exact, per iteration. What no clock counts is taken
+    as the update."""
+    exact, = (scheme for scheme in found["schemes"] if scheme["scheme"] == "exact")
+    count = len(exact["iterations"])
+    seconds = {name: exact[key] / count for name, key in (("project", "project_seconds"),
+                                                          ("communicate", "exchange_seconds"),
+                                                          ("idle", "waiting_seconds"))}
+    seconds["combine"] = max(0.0, exact["seconds"] / count - sum(seconds.values()))
+    of_host = found.get("ranks", {}).get("on_this_machine", found["rank_count"])
+    return {"ranks": found["rank_count"], "hosts": math.ceil(found["rank_count"] / of_host),
+            "seconds": seconds, "bytes_moved": exact["sent_bytes"] / count}
+
+
+def read_bench(runs):
+    """What tools/bench_cluster.sh has gathered as timings: strong scaling, a LOR for an event."""
+    strong = [run for run in runs if run["verb"] == "bench cluster" and run["scaling"] == "strong"]
+    if not strong:
+        raise ValueError("there are no runs of bench cluster with strong scaling")
+    first = strong[0]
+    grid = first["grid"]["size"]
+    if any((run["grid"]["size"], run["num_lors"]) != (grid, first["num_lors"]) for run in strong):
+        raise ValueError("its runs are of different grids or scanners")
+    return {"schema": SCHEMA, "device": first["device"],
+            "source": f"loraster bench cluster, {first['scanner']}, backend {first['backend']}",
+            "work": {"family": "correspondence", "voxels": math.prod(grid), "events": first["num_lors"]},
+            "runs": [of_bench(run) for run in strong]}
+
+
+def bytes_share(model, timings):
+    """Bytes that ranks sent over those that a ring would, or None."""
+    pairs = [(run["bytes_moved"], 2 * model.work.exchanges * (1 - 1 / run["ranks"]) * model.work.image_bytes)
+             for run in timings["runs"] if run["ranks"] > 1 and run.get("bytes_moved", 0) > 0]
+    return sum(a for a, _ in pairs) / sum(b for _, b in pairs) if pairs else None
+
+
 def find_error(model, timings):
     """The largest difference of a run's sum from the model's, relative; of runs that hosts share."""
     worst = 0.0
@@ -252,6 +288,13 @@ class Case:
                     6 * sigma_mm / self.voxel_mm)
 
 
+@dataclass(frozen=True)
+class Measured:
+    """The measured work itself, on more ranks."""
+    name: str = "the measured work"
+    voxel_mm: float = math.nan
+
+
 CASES = (Case("united-imaging-uexplorer", 1940.0, 505.0), Case("siemens-vision-quadra", 1060.0, 228.0))
 
 
@@ -276,12 +319,17 @@ def tell_calibration(model, timings):
     for name, link in (("within a host", network.inside), ("to other hosts", network.across)):
         print(f"| {name} | {1e6 * link.latency_s:.3g} us, {link.bytes_per_s / 1e9:.3g} GB/s |")
     print(f"| GPUs a host | {network.gpus_per_host} |")
-    print(f"| farthest from a run | {100 * find_error(model, timings):.2g} % |\n")
+    print(f"| farthest from a run | {100 * find_error(model, timings):.2g} % |")
+    share = bytes_share(model, timings)
+    if share is not None:
+        print(f"| bytes sent, over those of a ring | {share:.3g} |")
+    print()
 
 
 def tell_strong(case, model, ranks):
     work = model.work
-    print(f"Strong scaling, {case.name}: {work.voxels / 1e6:.3g} million voxels of {case.voxel_mm:g} mm, "
+    edge = f" of {case.voxel_mm:g} mm" if math.isfinite(case.voxel_mm) else ""
+    print(f"Strong scaling, {case.name}: {work.voxels / 1e6:.3g} million voxels{edge}, "
           f"{work.events:.3g} events, {work.exchanges} subsets; seconds an iteration.\n")
     print("| GPUs | project | communicate, flat | ring | tree | idle | all | efficiency | paper's way | "
           "memory a rank |\n|---|---|---|---|---|---|---|---|---|---|")
@@ -319,7 +367,7 @@ def draw(models, ranks, path):
     matplotlib.use("Agg")
     import matplotlib.pyplot as pyplot
     pyplot.rcParams.update({"font.size": 8, "axes.titlesize": 8})
-    figure, axes = pyplot.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
+    figure, axes = pyplot.subplots(1, len(models) + 1, figsize=(11, 3.4), layout="constrained")
     for axis, (case, model) in zip(axes, models):
         several = [n for n in ranks if n > 1]
         axis.plot(ranks, [model.parts(n)["project"] for n in ranks], "--", label="project")
@@ -335,11 +383,11 @@ def draw(models, ranks, path):
     for case, model in models:
         part = few_events(model)
         for scheme, line in ((model, "-"), (part, "--")):
-            axes[2].plot(ranks, [100 * scheme.seconds(1) / scheme.weak(n).seconds(n) for n in ranks],
+            axes[-1].plot(ranks, [100 * scheme.seconds(1) / scheme.weak(n).seconds(n) for n in ranks],
                          line, label=f"{case.name}, {scheme.work.events:.2g} a GPU")
-    axes[2].set(xscale="log", xlabel="GPUs", ylabel="efficiency, %", ylim=(0, 105),
+    axes[-1].set(xscale="log", xlabel="GPUs", ylabel="efficiency, %", ylim=(0, 105),
                 title="weak scaling: events a GPU")
-    axes[2].legend()
+    axes[-1].legend()
     figure.savefig(path, dpi=110)
 
 
@@ -347,7 +395,10 @@ def report(args, timings, model):
     ranks = [int(word) for word in args.ranks.split(",")] if args.ranks else list(DEFAULT_RANKS)
     if min(ranks) < 1:
         raise ValueError("--ranks: numbers of at least 1")
-    models = [(case, model.scaled(case.work())) for case in CASES]
+    if timings["work"].get("family") == "listmode":
+        models = [(case, model.scaled(case.work())) for case in CASES]
+    else:
+        models = [(Measured(), model)]
     if args.json:
         found = {"model": {"project": model.project, "combine": model.combine, "idle": model.idle},
                  "error": find_error(model, timings),
@@ -367,7 +418,8 @@ def report(args, timings, model):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("timings", metavar="TIMINGS", help="JSON of measured runs")
+    parser.add_argument("timings", metavar="TIMINGS",
+                        help="JSON of measured runs, or of tools/bench_cluster.sh")
     parser.add_argument("--ranks", metavar="LIST", help="numbers of GPUs, such as 1,8,64")
     parser.add_argument("--overlap", type=float, default=0.0, metavar="SHARE",
                         help="of the projection, behind which exchanges hide; 0 to 1, default 0")
@@ -377,6 +429,8 @@ def main():
     try:
         with open(args.timings, encoding="utf-8") as file:
             timings = json.load(file)
+        if isinstance(timings, list):
+            timings = read_bench(timings)
         report(args, timings, calibrate(timings, args.overlap))
     except (OSError, ValueError, KeyError, TypeError) as error:
         sys.exit(f"error: {args.timings}: {error}")

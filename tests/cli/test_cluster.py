@@ -78,7 +78,7 @@ class Parts(ProgramTest):
                 self.assertEqual(found["rows"], self.contents("whole.h5")["matrix@shape"][0])
                 self.good("matrix", "verify", names[1])
 
-    def test_npz(self):
+    def test_npz_and_mtx(self):
         names = self.make(".npz", *GRID)
         self.good("matrix", "join", *reversed(names), "-o", "joined.npz")
         self.assertEqual(Path(self.path("whole.npz")).read_bytes(),
@@ -88,6 +88,10 @@ class Parts(ProgramTest):
         self.good("matrix", "join", *others, "-o", "joined.npz")
         self.assertEqual(Path(self.path("whole.npz")).read_bytes(),
                          Path(self.path("joined.npz")).read_bytes())
+        self.good("matrix", *self.on, *GRID, "-o", "whole.mtx")
+        self.good("matrix", "join", *others, "-o", "joined.mtx")
+        self.assertEqual(Path(self.path("whole.mtx")).read_text(),
+                         Path(self.path("joined.mtx")).read_text())
         self.refuse(3, "must both be HDF5 or both npz", "matrix", "join", others[0], names[1],
                     others[2], "-o", "mixed.npz")
 
@@ -347,6 +351,37 @@ class Model(ProgramTest):
             length = self.json("scanner", "show", name)["axial_mm"]
             case, = (one for one in self.model.CASES if one.name == name)
             self.assertAlmostEqual(length[1] - length[0], case.length_mm, delta=3.5)
+
+    def test_runs_of_bench_cluster(self):
+        """Its objects say the same as a file by hand; other scalings are passed over."""
+        model = dataclasses.replace(self.make(idle=0.03), work=self.model.Work(1000, 5000))
+        by_hand = self.runs(model, [(1, 1), (2, 1), (4, 1)])
+        found = []
+        for run in by_hand["runs"]:
+            seconds = run["seconds"]
+            scheme = {"scheme": "exact", "seconds": 8 * sum(seconds.values()),
+                      "project_seconds": 8 * seconds["project"],
+                      "exchange_seconds": 8 * seconds["communicate"],
+                      "waiting_seconds": 8 * seconds["idle"],
+                      "sent_bytes": 8 * 2 * (1 - 1 / run["ranks"]) * 4000, "iterations": 8 * [{}]}
+            one = {"verb": "bench cluster", "scaling": "strong", "scanner": "ring", "backend": "native",
+                   "device": "CPU", "grid": {"size": [10, 10, 10]}, "num_lors": 5000,
+                   "rank_count": run["ranks"], "schemes": [{"scheme": "paper"}, scheme],
+                   **({"ranks": {"on_this_machine": 4}} if run["ranks"] > 1 else {})}
+            found += [one, {**one, "scaling": "weak"}]
+        timings = self.model.read_bench(found)
+        self.assertEqual(timings["work"]["voxels"], 1000)
+        for run, other in zip(timings["runs"], by_hand["runs"]):
+            self.assertEqual((run["ranks"], run["hosts"]), (other["ranks"], other["hosts"]))
+            for part, seconds in other["seconds"].items():
+                self.assertAlmostEqual(run["seconds"][part], seconds, delta=1e-12)
+        done = self.run_script(self.write("bench.json", json.dumps(found)), "--ranks", "1,16")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("Strong scaling, the measured work: 0.001 million voxels, 5e+03", done.stdout)
+        self.assertIn("| bytes sent, over those of a ring | 1 |", done.stdout)
+        found[2]["num_lors"] = 4000
+        done = self.run_script(self.write("bench.json", json.dumps(found)))
+        self.assertIn("different grids", done.stderr)
 
     def test_refusals(self):
         good = json.loads(self.shipped.read_text())
