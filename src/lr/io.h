@@ -52,7 +52,7 @@ LR_API const char *const *lr_scanner_presets(void);
  *     .npy           NumPy [nz][ny][nx], without a grid: written, and read with lr_image_read_on
  *
  * float32 is written; readers take other number types and byte orders, bring axes into the order
- * and direction of our frame and refuse oblique grids, several volumes and non-finite values
+ * and direction of our frame and refuse oblique grids, several volumes (but lr_image_read_frame) and non-finite values
  * (docs/formats/images.md). Readers take at most 4 bytes of memory for each byte of voxels in the
  * file, and some MiB; compressed NIfTI: for each byte that it expands to, or 64 for each of the
  * file. */
@@ -62,6 +62,12 @@ LR_API lr_image *lr_image_read(const char *path, const lr_log *log);
 /* The same; an .npy array, which says nothing of where its voxels are, is taken to lie on `grid`,
  * which other formats do not use. NULL: there is none. */
 LR_API lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *log);
+
+/* Volumes of a file: along the fourth axis of a NIfTI file; 1 for other images, 0 for what is none. */
+LR_API int lr_image_num_frames(const char *path);
+
+/* One of them, frame 1 being the first. errors: NULL, logged; also for a frame that is not there. */
+LR_API lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log);
 
 /* Reads the grid only. */
 LR_API lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log);

@@ -357,6 +357,52 @@ static void test_bad_values(void **state)
     folder_finish(&folder);
 }
 
+/* Frames of a file of several volumes, plain and compressed, and what is not there. */
+static void test_frames(void **state)
+{
+    (void)state;
+    enum { FRAMES = 3 };
+    float values[FRAMES * num_voxels];
+    nifti_1_header header = plain_header(DT_FLOAT32, 4);
+    header.dim[0] = 4;
+    header.dim[4] = FRAMES;
+    for (int n = 0; n < FRAMES * num_voxels; n++) {
+        values[n] = (float)n * 0.5f;
+    }
+    static const char *const names[] = {"frames_test.nii", "frames_test.nii.gz"};
+    for (int k = 0; k < 2; k++) {
+        struct test_log log;
+        test_log_init(&log);
+        write_file(names[k], &header, values, sizeof(values));
+        assert_int_equal(lr_image_num_frames(names[k]), FRAMES);
+        for (int frame = 1; frame <= FRAMES; frame++) {
+            lr_image *image = lr_image_read_frame(names[k], frame, &log.log);
+            if (image == NULL) {
+                fail_msg("%s", log.error);
+            }
+            assert_memory_equal(image->values, values + (frame - 1) * num_voxels,
+                                num_voxels * sizeof(float));
+            lr_image_destroy(image);
+        }
+        assert_null(lr_image_read_frame(names[k], FRAMES + 1, &log.log));
+        assert_non_null(strstr(log.error, "has no frame 4: it has 3"));
+        assert_null(lr_image_read_frame(names[k], 0, &log.log));
+        assert_int_equal(log.status, LR_USAGE);
+        assert_null(lr_image_read(names[k], &log.log));
+        assert_non_null(strstr(log.error, "holds 3 volumes along its axis 4"));
+        if (k == 0) { /* the last frame is not whole */
+            assert_int_equal(truncate(names[0], data_start + (long)sizeof(values) - 4), 0);
+            lr_image *image = lr_image_read_frame(names[0], FRAMES - 1, &log.log);
+            assert_non_null(image);
+            lr_image_destroy(image);
+            assert_null(lr_image_read_frame(names[0], FRAMES, &log.log));
+            assert_non_null(strstr(log.error, "is truncated or damaged"));
+        }
+        remove(names[k]);
+    }
+    assert_int_equal(lr_image_num_frames("frames_test_gone.nii"), 0);
+}
+
 /* A file cut at any byte is refused; whole, it is read. */
 static void test_truncation(void **state)
 {
@@ -459,8 +505,8 @@ int main(void)
         cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_header),
         cmocka_unit_test(test_orientations), cmocka_unit_test(test_number_types),
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_bad_values),
-        cmocka_unit_test(test_truncation),   cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_disk_full),
+        cmocka_unit_test(test_truncation),   cmocka_unit_test(test_frames),
+        cmocka_unit_test(test_damage),       cmocka_unit_test(test_disk_full),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

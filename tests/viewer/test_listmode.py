@@ -3,10 +3,13 @@
 """List mode in the viewer, by scripts, without a window: the elements of an event with its time of flight, live
 reconstruction of events, frames."""
 import math
+import struct
 import sys
+from array import array
 from pathlib import Path
 
 from steps import SMALL_RING, ViewTest, main, read_nifti
+from inputs import header  # of tools/gallery, by steps
 
 TOF_RING = SMALL_RING + "tof: {resolution_ps: 100}\n"
 SIGMA_MM = 100 * 0.149896229 / (2 * math.sqrt(2 * math.log(2)))
@@ -98,8 +101,10 @@ class Live(ListmodeTest):
     def test_events_are_drawn_from_an_image(self):
         """Where no list mode is open; with neither there is a sentence."""
         self.good("phantom", "point", *GRID, "-o", self.path("x.nii"))
-        self.view([*READY, "open image x.nii", "wait", "set family listmode", "set elements line", "recon start 2 3",
+        self.view([*READY, "open image x.nii", "wait", "set family listmode", "set elements line",
+                   "set counts 5e4", "recon start 2 3",
                    "wait", "expect live.iterations 3"])
+        self.view([*READY, "set counts 0"], code=3)
         self.view([*READY, "tool live", "set family listmode", "recon start", "frames 3", "expect live.iterations 0",
                    "screenshot none.png"])
 
@@ -124,6 +129,23 @@ class Frames(ListmodeTest):
         self.view([*READY, "set frame 1"], code=2)
         Path(self.path("f-2.nii")).rename(self.path("alone.nii"))
         self.view([*READY, "open image alone.nii", "wait", "expect image.frames 0"])
+
+    def test_volumes_of_a_file(self):
+        """A file of three volumes opens with the first; sessions keep the one that is open."""
+        values = [[frame * 100.0 + n for n in range(6 * 5 * 4)] for frame in range(3)]
+        head = bytearray(header((6, 5, 4), (3, 3, 3)))
+        struct.pack_into("<2h", head, 40, 4, 6)
+        struct.pack_into("<h", head, 48, 3)
+        Path(self.path("v.nii")).write_bytes(bytes(head) + array("f", sum(values, [])).tobytes())
+        found = self.values([*READY, "open image v.nii", "wait", "expect image.frames 3", "expect image.frame 1",
+                             "set frame 2", "wait", "print image.path", "show scanner off", "camera -60 35 70",
+                             "move 590 390", "print hover.voxel", "print hover.value", "save s.yaml"])
+        self.assertTrue(found["image.path"].endswith("v.nii:2"))
+        i, j, k = map(int, found["hover.voxel"].split(","))
+        self.assertEqual(float(found["hover.value"]), values[1][i + 6 * (j + 5 * k)])
+        self.view(["open session s.yaml", "wait", "expect image.frame 2", "drag 40 265 185 265", "wait", "frames 3",
+                   "expect image.frame 3"])
+        self.view([*READY, "open image v.nii:4", "wait"], code=3)
 
     def test_slider(self):
         self.make()

@@ -76,7 +76,7 @@ coincidence: {field_of_view_mm: 68}
     (Path(folder) / "tof.yaml").write_text("""\
 name: a small scanner with time of flight
 ring: {radius_mm: 59, modules: 18, rings: 1}
-module: {crystals: [13, 26], pitch_mm: [1.55, 1.55], face_mm: [1.45, 1.45], depth_mm: 15}
+module: {crystals: [7, 14], pitch_mm: [2.9, 2.9], face_mm: [2.8, 2.8], depth_mm: 15}
 coincidence: {field_of_view_mm: 68}
 tof: {resolution_ps: 100}
 """)

@@ -16,6 +16,9 @@ struct lr_image_format {
     lr_image *(*read)(const char *path, const lr_log *log);
     lr_status (*read_grid)(const char *path, lr_grid *grid, const lr_log *log);
     lr_status (*write)(const char *path, const lr_image *image, const lr_log *log);
+    /* Of files with several volumes; NULL: such are refused. */
+    lr_image *(*read_frame)(const char *path, int frame, const lr_log *log);
+    int (*count_frames)(const char *path);
 };
 
 extern const struct lr_image_format lr_image_nifti; /* .nii, .nii.gz */

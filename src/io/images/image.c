@@ -122,6 +122,31 @@ lr_image *lr_image_read_on(const char *path, const lr_grid *grid, const lr_log *
     return read_format(format, path, log);
 }
 
+int lr_image_num_frames(const char *path)
+{
+    const struct lr_image_format *format = format_to_read(path, NULL);
+    return format == NULL ? 0 : format->count_frames != NULL ? format->count_frames(path) : 1;
+}
+
+lr_image *lr_image_read_frame(const char *path, int frame, const lr_log *log)
+{
+    const struct lr_image_format *format = format_to_read(path, log);
+    if (frame < 1) {
+        (void)lr_error(log, LR_USAGE, "%s: frame %d: they are counted from 1", path, frame);
+        return NULL;
+    }
+    if (format != NULL && format->read_frame == NULL && frame > 1) {
+        (void)lr_error(log, LR_BAD_INPUT, "%s has no frame %d: it has 1", path, frame);
+        return NULL;
+    }
+    if (format == NULL || format->read_frame == NULL) {
+        return read_format(format, path, log);
+    }
+    struct lr_named_log named;
+    lr_log_name(&named, path, log);
+    return format->read_frame(path, frame, &named.log);
+}
+
 lr_status lr_grid_read(const char *path, lr_grid *grid, const lr_log *log)
 {
     const struct lr_image_format *format = format_to_read(path, log);

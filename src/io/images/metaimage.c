@@ -399,4 +399,4 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return status;
 }
 
-const struct lr_image_format lr_image_metaimage = {read_image, read_grid, write_image};
+const struct lr_image_format lr_image_metaimage = {read_image, read_grid, write_image, NULL, NULL};

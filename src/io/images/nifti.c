@@ -36,6 +36,8 @@ struct source {
     nifti_1_header header; /* in this machine's byte order */
     bool swapped;
     struct lr_image_layout layout;
+    int frame;  /* that is asked for, from 1; 0 = the file must have one alone */
+    int frames; /* volumes along the fourth axis */
 };
 
 /* --- header --- */
@@ -93,11 +95,16 @@ static lr_status read_sizes(struct source *source)
                             "or more",
                             source->path, dim[f], f);
         }
-        if (f > 3 && dim[f] > 1) {
+        if (dim[f] > 1 && (f > 4 || (f == 4 && source->frame == 0))) {
             return lr_error(source->log, LR_BAD_INPUT,
                             "%s holds %d volumes along its axis %d: split it and give one volume",
                             source->path, dim[f], f);
         }
+    }
+    source->frames = dim[0] > 3 ? dim[4] : 1;
+    if (source->frame > source->frames) {
+        return lr_error(source->log, LR_BAD_INPUT, "%s has no frame %d: it has %d", source->path,
+                        source->frame, source->frames);
     }
     for (int f = 0; f < 3; f++) {
         source->layout.size[f] = f < dim[0] ? dim[f + 1] : 1;
@@ -176,9 +183,10 @@ static lr_status read_layout(struct source *source)
     return lr_image_layout_find(&place, &source->layout, source->log);
 }
 
-static lr_status open_source(struct source *source, const char *path, const lr_log *log)
+/* frame: as in struct source. */
+static lr_status open_source(struct source *source, const char *path, int frame, const lr_log *log)
 {
-    *source = (struct source){.path = path, .log = log};
+    *source = (struct source){.path = path, .log = log, .frame = frame};
     if (path == NULL || path[0] == '\0') {
         return lr_error(log, LR_USAGE, "an image file needs a name");
     }
@@ -301,6 +309,18 @@ static lr_status read_lines(struct source *source, struct line *line, lr_image *
     return check_end(source);
 }
 
+static double volume_bytes(const struct source *source)
+{
+    const int *size = source->layout.size;
+    const int each = type_of(source).bytes;
+    return (double)size[0] * size[1] * size[2] * (each > 0 ? each : 1);
+}
+
+static int frames_before(const struct source *source)
+{
+    return source->frame > 0 ? source->frame - 1 : 0;
+}
+
 static lr_status seek_values(struct source *source, struct line *line)
 {
     const nifti_1_header *header = &source->header;
@@ -320,9 +340,10 @@ static lr_status seek_values(struct source *source, struct line *line)
                         "usual)",
                         source->path, offset);
     }
-    if (gzseek(source->file, (z_off_t)offset, SEEK_SET) < 0) {
+    const double begin = offset + volume_bytes(source) * frames_before(source);
+    if (gzseek(source->file, (z_off_t)begin, SEEK_SET) < 0) {
         return lr_error(source->log, LR_BAD_INPUT, "%s ends before its values, at byte %g",
-                        source->path, offset);
+                        source->path, begin);
     }
     return LR_OK;
 }
@@ -345,10 +366,9 @@ static bool expands_to(struct source *source, int64_t bytes)
 static lr_status check_bytes(struct source *source)
 {
     const int *size = source->layout.size;
-    const int bytes_each = type_of(source).bytes;
     const double offset = (double)source->header.vox_offset;
     const double wanted = (offset > 0.0 && offset < 0x1p30 ? offset : 0.0) +
-                          (double)size[0] * size[1] * size[2] * (bytes_each > 0 ? bytes_each : 1);
+                          volume_bytes(source) * (frames_before(source) + 1);
     struct stat facts;
     if (stat(source->path, &facts) != 0 || !S_ISREG(facts.st_mode) ||
         wanted <= (double)facts.st_size) {
@@ -433,10 +453,10 @@ static lr_status write_parts(struct lr_output *output, bool compressed, const lr
 
 /* --- the format --- */
 
-static lr_image *read_image(const char *path, const lr_log *log)
+static lr_image *read_frame(const char *path, int frame, const lr_log *log)
 {
     struct source source;
-    if (open_source(&source, path, log) != LR_OK) {
+    if (open_source(&source, path, frame, log) != LR_OK) {
         return NULL;
     }
     lr_image *image =
@@ -449,10 +469,25 @@ static lr_image *read_image(const char *path, const lr_log *log)
     return image;
 }
 
+static lr_image *read_image(const char *path, const lr_log *log)
+{
+    return read_frame(path, 0, log);
+}
+
+static int count_frames(const char *path)
+{
+    struct source source;
+    if (open_source(&source, path, 1, NULL) != LR_OK) {
+        return 0;
+    }
+    gzclose(source.file);
+    return source.frames;
+}
+
 static lr_status read_grid(const char *path, lr_grid *grid, const lr_log *log)
 {
     struct source source;
-    LR_TRY(open_source(&source, path, log));
+    LR_TRY(open_source(&source, path, 0, log));
     *grid = source.layout.grid;
     gzclose(source.file);
     return LR_OK;
@@ -476,4 +511,6 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return lr_output_finish(&output);
 }
 
-const struct lr_image_format lr_image_nifti = {read_image, read_grid, write_image};
+const struct lr_image_format lr_image_nifti = {
+    read_image, read_grid, write_image, read_frame, count_frames,
+};

@@ -39,7 +39,7 @@ static lr_status write_image(const char *path, const lr_image *image, const lr_l
     return lr_npy_write(path, &array, log);
 }
 
-const struct lr_image_format lr_image_npy = {read_image, read_grid, write_image};
+const struct lr_image_format lr_image_npy = {read_image, read_grid, write_image, NULL, NULL};
 
 static lr_status check_header(const char *path, const struct lr_npy_header *header,
                               const lr_grid *grid, const lr_log *log)

@@ -277,6 +277,17 @@ static lr_status set_views(struct app *app, const struct command_words *words, b
                                are_tilts ? value : views->tilts);
 }
 
+static lr_status set_counts(struct app *app, const struct command_words *words)
+{
+    double counts;
+    LR_TRY(command_real(app, words, 2, &counts));
+    if (!(counts >= 1)) {
+        return lr_error(&app->log, LR_BAD_INPUT, "%s counts: give 1 or more", words->words[2]);
+    }
+    app->live.request.counts = counts;
+    return LR_OK;
+}
+
 static lr_status set_kernel(struct app *app, const struct command_words *words)
 {
     int value = 0;
@@ -320,6 +331,7 @@ enum set_what {
     SET_AZIMUTHS,
     SET_TILTS,
     SET_ELEMENTS,
+    SET_COUNTS,
     SET_KERNEL,
     SET_TOF,
     SET_FRAME
@@ -335,6 +347,8 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
         return set_family(app, words);
     case SET_ELEMENTS:
         return set_elements(app, words);
+    case SET_COUNTS:
+        return set_counts(app, words);
     case SET_AZIMUTHS:
     case SET_TILTS:
         return set_views(app, words, what == SET_TILTS);
@@ -346,9 +360,9 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {
-        "module",  "rays",      "samples",    "steps", "exact",  "absorption",
-        "backend", "algorithm", "relaxation", "fall",  "family", "azimuths",
-        "tilts",   "elements",  "kernel",     "tof",   "frame",  NULL};
+        "module",    "rays",       "samples", "steps",  "exact",    "absorption", "backend",
+        "algorithm", "relaxation", "fall",    "family", "azimuths", "tilts",      "elements",
+        "counts",    "kernel",     "tof",     "frame",  NULL};
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
@@ -651,7 +665,8 @@ static const struct command commands[] = {
     {"fit", "", 0, 0, .act = act_fit},
     {"point", "X Y Z", 3, 3, .act = act_point},
     {"set",
-     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|tof|frame NUMBER, "
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame "
+     "NUMBER, "
      "or backend|algorithm|family|elements|kernel NAME",
      2, 2, .act = act_set},
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},

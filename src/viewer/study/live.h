@@ -15,7 +15,8 @@ enum live_family { LIVE_CORRESPONDENCE = 0, LIVE_DIRECT, LIVE_LISTMODE };
 struct live_request {
     enum live_family family;
     lr_recon_algorithm algorithm;
-    double relaxation;         /* of RAMLA, 0 = its default, as in lr_recon_params; OSEM has none, so that these */
+    double
+        relaxation; /* of RAMLA, 0 = its default, as in lr_recon_params; OSEM has none, so that these */
     double relaxation_fall;    /* two are not read */
     int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */

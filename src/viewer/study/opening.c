@@ -8,8 +8,13 @@
 #include "io/files/file_kind.h"
 #include "viewer/study/study.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+/* A NIfTI file has no more; and what their numbers add to its name, with colon and end. */
+enum { MOST_FRAMES = 32767, FRAME_DIGITS = 16 };
 
 /* --- parts --- */
 
@@ -205,6 +210,47 @@ static lr_status settle_unit(const struct opened_image *opened, const lr_log *lo
     return LR_OK;
 }
 
+/* "pet.nii:3": the file, and the frame; 0 = the path names no frame. The whole is a file's name, too,
+ * where there is such a file. */
+static int split_path(const char *path, char *file)
+{
+    char *end = NULL;
+    const char *colon = strrchr(path, ':');
+    const long frame = colon != NULL ? strtol(colon + 1, &end, 10) : 0;
+    const bool names_one = frame > 0 && frame <= MOST_FRAMES && *end == '\0';
+    memcpy(file, path, strlen(path) + 1);
+    if (!names_one || access(path, F_OK) == 0) {
+        return 0;
+    }
+    file[colon - path] = '\0';
+    return (int)frame;
+}
+
+/* Fills in path, image and frames; frees nothing. */
+static lr_status take_image(struct opened_image *opened, const char *path, const lr_grid *grid,
+                            const lr_log *log)
+{
+    const size_t room = strlen(path) + FRAME_DIGITS;
+    char *file = lr_alloc((int64_t)room, 1, "the name of an image", log);
+    opened->path = lr_alloc((int64_t)room, 1, "the name of an image", log);
+    if (file == NULL || opened->path == NULL) {
+        free(file);
+        return LR_FAILED;
+    }
+    int frame = split_path(path, file);
+    opened->num_frames = lr_image_num_frames(file);
+    frame = frame == 0 && opened->num_frames > 1 ? 1 : frame;
+    if (frame > 0) {
+        snprintf(opened->path, room, "%s:%d", file, frame);
+        opened->image = lr_image_read_frame(file, frame, log);
+    } else {
+        snprintf(opened->path, room, "%s", path);
+        opened->image = lr_image_read_on(path, grid->size[0] > 0 ? grid : NULL, log);
+    }
+    free(file);
+    return opened->image != NULL ? LR_OK : LR_BAD_INPUT;
+}
+
 static lr_status read_image(struct opening *opening, enum study_path which, const lr_log *log)
 {
     struct lr_watched_log reason;
@@ -214,12 +260,7 @@ static lr_status read_image(struct opening *opening, enum study_path which, cons
     if (opened == NULL) {
         return reason.status;
     }
-    opened->path = lr_copy_string(opening->paths[which], &reason.log);
-    opened->image =
-        opened->path != NULL
-            ? lr_image_read_on(opened->path, grid->size[0] > 0 ? grid : NULL, &reason.log)
-            : NULL;
-    if (opened->image == NULL) {
+    if (take_image(opened, opening->paths[which], grid, &reason.log) != LR_OK) {
         destroy_image(opened);
         return reason.status;
     }

@@ -22,7 +22,8 @@ struct opened_scanner {
 struct opened_image {
     char *path;
     lr_image *image;
-    float largest; /* value */
+    float largest;  /* value */
+    int num_frames; /* of its file; the path then ends in the frame's number: "pet.nii:3" */
 };
 struct opened_data {
     char *path;

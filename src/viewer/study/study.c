@@ -283,6 +283,7 @@ static void fill_view(struct study_view *view)
         view->image = image->image;
         view->image_largest = (double)image->largest;
         view->image_path = image->path;
+        view->num_frames = image->num_frames;
     }
     if (mu != NULL) {
         view->mu = mu->image;

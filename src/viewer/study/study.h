@@ -25,6 +25,7 @@ struct study_view {
     double image_largest, mu_largest; /* values; 0 without */
     const lr_lor_data *data;          /* prompts, or what was simulated */
     const lr_lor_data *delayeds;      /* of list mode that has them */
+    int num_frames;                   /* volumes of the image's file; 0 without */
     bool data_are_events;             /* the data's file is list mode */
     const char *scanner_path, *image_path, *mu_path, *data_path; /* as they were opened */
     struct shared *held[5];

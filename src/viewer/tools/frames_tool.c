@@ -37,6 +37,15 @@ static bool name_frame(const struct frames_tool *frames, int number, char path[F
                     frames->path + frames->after) < FRAMES_PATH;
 }
 
+/* "NAME.nii:12" of a file with several volumes. */
+static int parse_volume(const char *path, int *before, int *after)
+{
+    const char *colon = strrchr(path, ':');
+    *before = colon != NULL ? (int)(colon + 1 - path) : 0;
+    *after = (int)strlen(path);
+    return colon != NULL ? (int)strtol(colon + 1, NULL, 10) : 0;
+}
+
 static int count_frames(const struct frames_tool *frames)
 {
     char path[FRAMES_PATH];
@@ -61,8 +70,13 @@ bool frames_tool_take_study(struct app *app)
         path = "";
     }
     snprintf(frames->path, sizeof(frames->path), "%s", path);
-    frames->number = parse(frames->path, &frames->before, &frames->after);
-    frames->count = is_wanted ? frames->count : frames->number > 0 ? count_frames(frames) : 0;
+    const bool has_volumes = app->open.num_frames > 1;
+    frames->number =
+        (has_volumes ? parse_volume : parse)(frames->path, &frames->before, &frames->after);
+    frames->count = has_volumes          ? app->open.num_frames
+                    : is_wanted          ? frames->count
+                    : frames->number > 0 ? count_frames(frames)
+                                         : 0;
     if (frames->number < 1 || frames->number > frames->count || frames->count < 2) {
         frames->number = frames->count = 0;
     }
@@ -95,6 +109,7 @@ void frames_tool_panel(struct app *app)
     if (ui_slide("frame", &number, range) && number != frames->wanted) {
         (void)frames_tool_show(app, number);
     }
-    ui_hint("images of one measurement after the other, NAME-1 to NAME-%d beside this one",
+    ui_hint("%d images of one measurement after the other: volumes of a file, or files NAME-1, "
+            "NAME-2 ... beside each other",
             frames->count);
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Frames: the open image as one of NAME-1.nii, NAME-2.nii and so on, as `recon --frames` writes them. */
+ * Frames: the open image as one of NAME-1.nii, NAME-2.nii and so on, as `recon --frames` writes them, or
+ * as one of the volumes of its file, whose path then is NAME.nii:1, NAME.nii:2 and so on. */
 #ifndef LR_VIEWER_FRAMES_TOOL_H
 #define LR_VIEWER_FRAMES_TOOL_H
 
