@@ -64,6 +64,9 @@ static const struct direct_case cases[DIRECT_NUM_CASES] = {
     FIGURE4("375 ps, 6.5 mm, 2 mm voxels", 2, 375, 6.5, 6.5),
 };
 
+/* Of --seconds, that a view by backend cpu may take where others are measured, too. */
+enum { MOST_CPU_TIMES = 5 };
+
 static const char *const workload_names[] = {"clinical", "caches", "large", "figure4", NULL};
 static const char *const model_names[] = {"invariant 5.8 mm", "variant 1", "variant 2",
                                           "variant 3"};
@@ -428,6 +431,44 @@ static bool is_skipped(const struct direct_bench *bench, const struct direct_cas
     return lacks;
 }
 
+static double work_of(const struct direct_outcome *outcome)
+{
+    const int *size = outcome->what->size;
+    return outcome->batch[0].offsets * (double)size[0] * size[1] * size[2];
+}
+
+/* What a view of a case takes backend cpu, by a case that it has done and another backend's figures of this one;
+ * 0 = not known. */
+static double expect_cpu_s(const struct direct_bench *bench, const struct direct_case *what)
+{
+    double second_work = 0, work = 0;
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct direct_outcome *outcome = &bench->outcomes[k];
+        const char *backend = outcome->variant->backend;
+        if (backend != NULL && strcmp(backend, "cpu") == 0) {
+            second_work = direct_seconds(&outcome->single[0]) / work_of(outcome);
+        } else if (outcome->what == what) {
+            work = work_of(outcome);
+        }
+    }
+    return second_work * work;
+}
+
+/* Beside other backends cpu does not hold up the rest for long. */
+static bool is_too_long(const struct direct_bench *bench, const struct direct_case *what,
+                        const struct direct_variant *variant)
+{
+    const bool is_cpu = variant->backend != NULL && strcmp(variant->backend, "cpu") == 0;
+    const double expected_s = is_cpu ? expect_cpu_s(bench, what) : 0;
+    const bool is_long = expected_s > MOST_CPU_TIMES * bench->seconds;
+    if (is_long) {
+        report_info(bench->report,
+                    "%s, cpu is skipped: a view would take about %.0f s (--backend cpu times it)",
+                    direct_case_name(what), expected_s);
+    }
+    return is_long;
+}
+
 static lr_status measure_case(struct direct_bench *bench, const struct direct_case *what,
                               const struct direct_variant *variant)
 {
@@ -501,8 +542,9 @@ static lr_status run_bench(struct direct_bench *bench)
 {
     for (int k = 0; k < DIRECT_NUM_CASES; k++) {
         for (int n = 0; is_chosen(bench, &cases[k]) && n < bench->num_variants; n++) {
-            if (!is_skipped(bench, &cases[k], bench->variants[n])) {
-                CLI_TRY(measure_case(bench, &cases[k], bench->variants[n]));
+            const struct direct_variant *variant = bench->variants[n];
+            if (!is_skipped(bench, &cases[k], variant) && !is_too_long(bench, &cases[k], variant)) {
+                CLI_TRY(measure_case(bench, &cases[k], variant));
             }
         }
     }

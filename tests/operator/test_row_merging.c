@@ -6,6 +6,8 @@
  * batches there are. */
 #include "fixtures.h"
 
+#include "model/lors/row_block.h"
+
 #include <time.h>
 
 /* A rounding to float on either side. */
@@ -17,6 +19,7 @@ struct received {
     int64_t *end; /* [num_rows] of each row */
     int64_t *lor;
     double *probability;
+    int64_t num_blocks;
     bool is_slow; /* at first, so that batches become smaller than a row if they may */
 };
 
@@ -46,6 +49,14 @@ static lr_status take(void *user, const lr_row *row)
     return LR_OK;
 }
 
+static lr_status take_block(void *user, const struct lr_row_block *block)
+{
+    struct received *received = user;
+    const lr_row_sink sink = {take, received};
+    received->num_blocks++;
+    return lr_row_block_unpack(block, &sink, NULL);
+}
+
 static void received_finish(struct received *received)
 {
     free(received->end);
@@ -59,7 +70,8 @@ struct way {
     const char *batches; /* of LORASTER_BATCHES: small = the host */
     int samples[3];
     int64_t memory;
-    bool is_slow; /* the sink */
+    bool is_slow;   /* the sink */
+    bool by_blocks; /* the sink takes blocks of rows, too */
 };
 
 /* Rows of all voxels, then of points. */
@@ -77,7 +89,8 @@ static struct received run(const struct fixture *fixture, const struct way *way)
     lr_operator *op = fixture_operator(&params);
     unsetenv("LORASTER_BATCHES");
     struct received received = {.is_slow = way->is_slow};
-    const lr_row_sink sink = {take, &received};
+    struct lr_row_entry entry = {{take, &received}, {take_block, &received}};
+    const lr_row_sink sink = way->by_blocks ? lr_row_entry_sink(&entry) : entry.rows;
     const int64_t num_voxels = lr_grid_num_voxels(&fixture->grid);
     if (lr_operator_rows(op, 0, num_voxels, &sink) != LR_OK) {
         fail_msg("%s", log.error);
@@ -103,11 +116,12 @@ static void assert_same(const struct received *a, const struct received *b, doub
 
 static void check(const struct fixture *fixture, const int samples[3])
 {
-    struct way way = {"small", {samples[0], samples[1], samples[2]}, 0, false};
+    struct way way = {.batches = "small", .samples = {samples[0], samples[1], samples[2]}};
     struct received by_host = run(fixture, &way);
     way.batches = "large";
     struct received by_device = run(fixture, &way);
     way.is_slow = samples[0] == 3;
+    way.by_blocks = true;
     struct received again = run(fixture, &way);
     way.memory =
         300000; /* points of a row in several batches, and lists and tables that are too small */
@@ -115,6 +129,7 @@ static void check(const struct fixture *fixture, const int samples[3])
     print_message("%s, %d samples: %lld elements\n", fixture->name,
                   samples[0] * samples[1] * samples[2], (long long)by_host.num_elements);
     assert_true(by_host.num_elements > 100);
+    assert_true(by_device.num_blocks == 0 && again.num_blocks > 0);
     assert_same(&by_device, &by_host, rounding);
     assert_same(&again, &by_device, 0.0);
     assert_same(&in_parts, &by_device, rounding);
