@@ -395,15 +395,16 @@ static GLenum find_storage(struct gl_buffer *buffer)
     return make_storage(buffer, bytes);
 }
 
-static lr_status fill(struct gl_buffer *buffer, const void *data)
+static lr_status fill(struct gl_buffer *buffer, const struct gl_buffer_params *params)
 {
+    const void *data = params->size_bytes > 0 ? params->data : NULL;
     LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
     GLenum error = find_storage(buffer);
     if (error == GL_NO_ERROR) {
         glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
         if (data != NULL) {
             LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
-        } else {
+        } else if (!params->is_undefined) {
             gl_buffer_clear(buffer, 0);
         }
         error = glGetError();
@@ -431,7 +432,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         free(buffer);
         return NULL;
     }
-    if (fill(buffer, params->size_bytes > 0 ? params->data : NULL) != LR_OK) {
+    if (fill(buffer, params) != LR_OK) {
         glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
         free(buffer);
         return NULL;
