@@ -102,6 +102,12 @@ struct bench_direction {
     int num_passes;                               /* 0 = not told apart */
 };
 
+/* An update by a subset, with the sums of its fit: seconds of an iteration over its updates, median. */
+struct bench_updates {
+    int subsets;             /* 0 = not measured */
+    double wall_s, device_s; /* device: of projections, by its own clock; 0 = not measured */
+};
+
 struct bench_result {
     const struct bench_workload *workload;
     const char *backend; /* as asked for */
@@ -116,7 +122,8 @@ struct bench_result {
     bool is_oracle; /* cpu, exact: what the others are compared with */
     int64_t num_voxels, num_lors;
     struct bench_direction directions[2]; /* forward, back */
-    double adjoint_error;                 /* |<A x, y> - <x, A^T y>| / <A x, y> */
+    struct bench_updates updates;
+    double adjoint_error; /* |<A x, y> - <x, A^T y>| / <A x, y> */
     struct bench_accuracy accuracy;
     double elements, elements_error; /* exact non-zeros a voxel, and the mean's standard error */
     int elements_voxels;             /* counted */
@@ -132,6 +139,7 @@ struct bench_wish {
     enum bench_size size;
     int grid[3]; /* central part; 0 = by size */
     int rays, repeat, threads, device;
+    int subsets;    /* of updates; 0 = they are not timed */
     double seconds; /* per direction */
     int64_t max_memory_bytes;
     uint64_t seed;
@@ -154,6 +162,18 @@ struct bench_subject {
  * errors: only LR_CANCELLED by Ctrl-C; all else is in the result. */
 lr_status bench_measure(struct bench_subject *subject, const struct bench_wish *wish,
                         struct report *report, struct bench_result *result);
+
+/* How updates of OSEM are timed. */
+struct bench_updates_wish {
+    lr_operator *op;
+    int subsets, repeat; /* repeat: iterations that the median is of */
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
+/* values: what is taken as counts, wherever it is. errors: those of lr_recon. */
+lr_status bench_time_updates(const struct bench_updates_wish *wish, const lr_vector *values,
+                             struct bench_updates *found);
 
 /* --- what it could be at most --- */
 

@@ -116,11 +116,12 @@ static struct bench_wish read_wish(struct cli_args *args)
 {
     static const char *const sizes[] = {"auto", "full", "small", NULL};
     static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
-    static const int64_t repeats[2] = {1, BENCH_MAX_REPEAT};
+    static const int64_t repeats[2] = {1, BENCH_MAX_REPEAT}, subsets[2] = {1, 100000};
     struct bench_wish wish = {
         .size = (enum bench_size)args_word(args, "--size", sizes, BENCH_SIZE_AUTO),
         .rays = (int)args_int(args, "--rays", 4, at_least_one),
         .repeat = (int)args_int(args, "--repeat", 5, repeats),
+        .subsets = (int)args_int(args, "--updates", 0, subsets),
         .seconds = (double)args_int(args, "--seconds", 10, at_least_one),
         .seed = (uint64_t)args_int(args, "--seed", 1, at_least_zero),
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
@@ -330,6 +331,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_option clock_options[] = {
     {"--repeat", "N", "projections that the median is of; default 5", false},
+    {"--updates", "M", "also time updates of OSEM with M subsets; default: not", false},
     {"--seconds", "S", "for one direction: fewer projections where they take longer; default 10",
      false},
     {"--seed", "N", "of the images, the data and the voxels looked at; default 1", false},

@@ -106,8 +106,8 @@ static lr_status go(const struct trip *trip, const float *in, float *out,
     lr_vector y = lr_vector_of_floats(out, count);
     const double begin = report_seconds();
     CLI_TRY((trip->is_back ? lr_operator_back : lr_operator_forward)(trip->op, &part, &x, &y));
-    const double whole = report_seconds() - begin;
     const double device = lr_operator_device_seconds(trip->op);
+    const double whole = report_seconds() - begin;
     const double moved = device > 0 && device < whole ? whole - device : 0;
     const double to_host = moved < trip->to_host_s ? moved : trip->to_host_s;
     stages->project[trip->is_back] += whole - moved;

@@ -168,6 +168,17 @@ static void direction_json(struct json *json, const struct bench_result *result,
     json_close(json, '}');
 }
 
+static void updates_json(struct json *json, const struct bench_updates *found)
+{
+    if (found->subsets > 0) {
+        json_open(json, "update", '{');
+        json_int(json, "subsets", found->subsets);
+        json_number(json, "wall_seconds", found->wall_s);
+        json_number(json, "device_seconds", unless_zero(found->device_s));
+        json_close(json, '}');
+    }
+}
+
 static void figures_json(struct json *json, const struct bench_result *result)
 {
     json_text(json, "device", result->device);
@@ -187,6 +198,7 @@ static void figures_json(struct json *json, const struct bench_result *result)
     json_number(json, "adjoint_error", result->adjoint_error);
     direction_json(json, result, 0);
     direction_json(json, result, 1);
+    updates_json(json, &result->updates);
 }
 
 static void result_json(struct json *json, const struct bench_result *result)

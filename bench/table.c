@@ -140,6 +140,18 @@ static void print_passes(const struct bench_result *result, int direction)
     }
 }
 
+static void print_updates(const struct bench_result *result)
+{
+    const struct bench_updates *found = &result->updates;
+    const double voxels = (double)result->num_voxels;
+    char name[64], grid[48], text[3][32];
+    if (found->subsets > 0) {
+        printf(row_format, who(name, result), grid_text(grid, &result->grid), "update",
+               number(text[0], 1e3 * found->wall_s), number(text[1], 1e6 * found->wall_s / voxels),
+               positive(text[2], 1e6 * found->device_s / voxels), "", "", "", "", "", "");
+    }
+}
+
 void bench_table_result(const struct bench_result *result)
 {
     char name[64];
@@ -148,6 +160,7 @@ void bench_table_result(const struct bench_result *result)
             print_direction(result, direction);
             print_passes(result, direction);
         }
+        print_updates(result);
     } else {
         printf("| %-22s | %s: %s |\n", who(name, result),
                result->outcome == BENCH_SKIPPED ? "not here" : "FAILED", result->reason);

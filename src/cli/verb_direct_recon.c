@@ -291,7 +291,8 @@ static const struct cli_option algorithm_options[] = {
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
     {"--views-per-block", "N", "default 1 (ramla), 10 (osem)", false},
-    {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 10 / (9 + blocks)", false},
+    {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 10 / (9 + blocks)",
+     false},
     {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},
     {0},
 };

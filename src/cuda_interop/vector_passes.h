@@ -32,7 +32,7 @@ typedef struct lr_cuda_vector_pass {
 /* One group puts the groups of a pass together. */
 typedef struct lr_cuda_join_pass {
     double (*groups)[LR_VECTOR_NUM_SUMS]; /* [num_groups] */
-    double (*sums)[LR_VECTOR_NUM_SUMS];         /* [1] */
+    double (*sums)[LR_VECTOR_NUM_SUMS];   /* [1] */
     int num_groups;
     bool has_largest;
 } lr_cuda_join_pass;

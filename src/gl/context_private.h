@@ -27,6 +27,7 @@ struct gl_context {
     GLuint vertex_array;     /* of pass.c: an empty one */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
+    int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */
 };
 
 /* Loads the entry points, reads the limits and installs the debug callback in the context that is

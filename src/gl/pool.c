@@ -2,8 +2,8 @@
  * Copyright The LORaster authors */
 #include "gl/pool.h"
 
-/* Smaller ones are made as fast as they are found. */
-enum { LEAST_BYTES = 1 << 12 };
+/* A projection makes a handful of small tables anew, too. */
+enum { LEAST_BYTES = 1 << 6 };
 
 static void leave_out(struct gl_pool *pool, int which)
 {

@@ -9,7 +9,7 @@
 #include <GL/glew.h>
 #include <stdint.h>
 
-enum { GL_POOL_MOST = 16 };
+enum { GL_POOL_MOST = 64 };
 
 struct gl_pooled {
     GLuint name;

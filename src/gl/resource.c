@@ -84,16 +84,26 @@ static bool describe(struct gl_texture *texture, const struct gl_texture_params 
 }
 
 /* Drivers take more than the device holds, back it with the machine's memory, and stall there. */
+/* The device's, or the machine's, whose limits lie in a dozen of files: they are read once. */
+static int64_t memory_of(struct gl_context *ctx)
+{
+    const int64_t reported = gl_context_limits(ctx)->memory_bytes;
+    if (reported == 0 && ctx->machine_bytes == 0) {
+        ctx->machine_bytes = lr_physical_memory();
+    }
+    return reported > 0 ? reported : ctx->machine_bytes;
+}
+
 static lr_status check_memory(struct gl_context *ctx, const char *label, int64_t bytes)
 {
-    const struct gl_limits *limits = gl_context_limits(ctx);
-    const int64_t most = limits->memory_bytes > 0 ? limits->memory_bytes : lr_physical_memory();
+    const int64_t most = memory_of(ctx);
     if (bytes <= most) {
         return LR_OK;
     }
     return lr_error(ctx->log, LR_FAILED,
                     "%s: %s do not fit into the %s of %s: make the work smaller or split it", label,
-                    gl_amount_of(bytes).text, gl_amount_of(most).text, limits->renderer);
+                    gl_amount_of(bytes).text, gl_amount_of(most).text,
+                    gl_context_limits(ctx)->renderer);
 }
 
 static lr_status report_allocation(struct gl_context *ctx, const char *label, int64_t bytes,
@@ -363,13 +373,6 @@ static int64_t storage_bytes(int64_t size_bytes)
     return (size_bytes + 3) / 4 * 4;
 }
 
-/* What the pool may hold of the device, or of the machine. */
-static int64_t most_pooled(const struct gl_context *ctx)
-{
-    const int64_t memory = gl_context_limits(ctx)->memory_bytes;
-    return (memory > 0 ? memory : lr_physical_memory()) / 8;
-}
-
 static GLenum make_storage(struct gl_buffer *buffer, int64_t bytes)
 {
     glCreateBuffers(1, &buffer->name);
@@ -395,15 +398,16 @@ static GLenum find_storage(struct gl_buffer *buffer)
     return make_storage(buffer, bytes);
 }
 
-static lr_status fill(struct gl_buffer *buffer, const void *data)
+static lr_status fill(struct gl_buffer *buffer, const struct gl_buffer_params *params)
 {
+    const void *data = params->size_bytes > 0 ? params->data : NULL;
     LR_TRY(check_memory(buffer->ctx, buffer->label, buffer->size_bytes));
     GLenum error = find_storage(buffer);
     if (error == GL_NO_ERROR) {
         glObjectLabel(GL_BUFFER, buffer->name, -1, buffer->label);
         if (data != NULL) {
             LR_TRY(gl_buffer_upload(buffer, 0, buffer->size_bytes, data));
-        } else {
+        } else if (!params->is_undefined) {
             gl_buffer_clear(buffer, 0);
         }
         error = glGetError();
@@ -431,7 +435,7 @@ struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffe
         free(buffer);
         return NULL;
     }
-    if (fill(buffer, params->size_bytes > 0 ? params->data : NULL) != LR_OK) {
+    if (fill(buffer, params) != LR_OK) {
         glDeleteBuffers(1, &buffer->name); /* not for the pool: it may have no storage */
         free(buffer);
         return NULL;
@@ -481,7 +485,7 @@ static void give_back(struct gl_buffer *buffer)
         glDeleteBuffers(buffer->is_borrowed ? 0 : 1, &buffer->name);
         return;
     }
-    buffer->ctx->pool.most_bytes = most_pooled(buffer->ctx);
+    buffer->ctx->pool.most_bytes = memory_of(buffer->ctx) / 8;
     gl_pool_give(&buffer->ctx->pool, buffer->name, storage_bytes(buffer->size_bytes));
 }
 

@@ -81,7 +81,8 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel);
 struct gl_buffer_params {
     const char *label; /* required */
     int64_t size_bytes;
-    const void *data; /* [size_bytes]; NULL = zeros */
+    const void *data;  /* [size_bytes]; NULL = zeros */
+    bool is_undefined; /* where there is no data, anything: the caller writes all of it */
 };
 
 struct gl_buffer {

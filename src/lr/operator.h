@@ -189,7 +189,8 @@ LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
- * 0 where that is not measured. */
+ * 0 where that is not measured. It waits for the projection: what is at the operator's place may be under
+ * way when lr_operator_forward and lr_operator_back return. */
 LR_API double lr_operator_device_seconds(const lr_operator *op);
 
 /* What one kind of pass took of them. */

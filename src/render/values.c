@@ -43,7 +43,8 @@ struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, in
     struct gl_buffer *buffer = gl_buffer_create(
         ctx, &(struct gl_buffer_params){.label = label,
                                         .size_bytes = count * (int64_t)sizeof(float),
-                                        .data = values != NULL ? values->values : NULL});
+                                        .data = values != NULL ? values->values : NULL,
+                                        .is_undefined = values != NULL && values->count == count});
     if (buffer != NULL && values != NULL && values->values == NULL &&
         lr_values_put(values, buffer, 0) != LR_OK) {
         gl_buffer_destroy(buffer);

@@ -332,7 +332,8 @@ static lr_status check_ratio(const lr_poisson_ratio *ratio)
 lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
     lr_poisson_fit own;
-    const bool is_host = ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
+    const bool is_host =
+        ratio->values->place == NULL || ratio->values->place->kind == LR_PLACE_HOST;
     fit = fit == NULL && is_host ? &own : fit;
     if (fit != NULL) {
         *fit = (lr_poisson_fit){0};

@@ -221,6 +221,20 @@ class Bench(ProgramTest):
         outcomes = {r["backend"]: r["outcome"] for r in json.loads(done.stdout)["results"]}
         self.assertEqual(outcomes, {"compute": "failed", "cpu": "measured"})
 
+    def test_updates(self):
+        """An update is more than its projections, and is measured where that is asked for alone."""
+        for backend in ("native", "compute"):
+            found, = self.json(*SMALL, "--backend", backend, "--mode", "sampled", "--updates",
+                               "1")["results"]
+            self.assertEqual(found["update"]["subsets"], 1)
+            wall, device = (found["update"][f"{name}_seconds"] for name in ("wall", "device"))
+            self.assertGreater(wall, device or 0)
+            self.assertEqual(device is None, backend == "native")
+        done = self.good(*SMALL, "--backend", "native", "--mode", "sampled", "--updates", "1")
+        self.assertEqual(len([line for line in done.stdout.splitlines() if " update " in line]), 1)
+        found, = self.json(*SMALL, "--backend", "native", "--mode", "sampled")["results"]
+        self.assertNotIn("update", found)
+
     def test_native(self):
         """Both modes by name, as right as cpu's; a tilted module is a line with the reason, and
         passed over where the backend is only meant by default."""

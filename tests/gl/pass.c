@@ -125,8 +125,8 @@ static void blended_points_add_exactly(void **state)
     struct gl_target *target = gl_target_create(
         test->ctx, &(struct gl_target_params){
                        .label = "sum", .width = 16, .height = 16, .colour_formats = {GL_R32F}});
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points});
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){"points", sizeof(points), points, false});
     gl_target_clear(target, NULL);
     const struct gl_pass pass = {.label = "add points",
                                  .program = program,
@@ -231,8 +231,8 @@ static void compute_reads_textures_and_writes_buffers_and_images(void **state)
     struct gl_texture *source = gl_texture_create(test->ctx, &strip);
     struct gl_texture *image = gl_texture_create(test->ctx, &strip);
     const int64_t offset = gl_context_limits(test->ctx)->storage_alignment;
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL});
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){"numbers", offset + 64, NULL, false});
     uint32_t sent[16], numbers[16], stored[16];
     for (uint32_t k = 0; k < 16; k++) {
         sent[k] = k * k;
@@ -325,7 +325,7 @@ static void passes_that_make_no_sense_are_refused(void **state)
     struct gl_program *program = make(test, "cover.vert", "colour.frag", NULL);
     struct gl_target *target = make_target(test, 4, false);
     struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL});
+        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"short", 16, NULL, false});
     const struct gl_pass good = {.label = "good",
                                  .program = program,
                                  .target = target,

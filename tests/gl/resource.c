@@ -3,6 +3,7 @@
 #include "gl_test.h"
 
 #include "base/mem.h"
+#include "gl/pool.h"
 #include "gl/readback.h"
 
 static const struct {
@@ -67,7 +68,7 @@ static void storage_comes_again(void **state)
 /* More buffers than the pool holds: all of them work, and none has what another one holds. */
 static void many_buffers_come_and_go(void **state)
 {
-    enum { COUNT = 40 };
+    enum { COUNT = GL_POOL_MOST + 24 };
     struct gl_test *test = *state;
     for (int round = 0; round < 3; round++) {
         struct gl_buffer *buffers[COUNT];
@@ -239,8 +240,9 @@ static void long_reads_are_whole(void **state)
     for (int64_t k = 0; k < count; k++) {
         sent[k] = (uint32_t)k * 2654435761u;
     }
-    struct gl_buffer *buffer =
-        gl_buffer_create(test->ctx, &(struct gl_buffer_params){"long", count * 4, sent});
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx,
+        &(struct gl_buffer_params){.label = "long", .size_bytes = count * 4, .data = sent});
     assert_int_equal(gl_buffer_read(buffer, skipped * 4, (count - skipped) * 4, back), LR_OK);
     assert_memory_equal(sent + skipped, back, (size_t)(count - skipped) * 4);
     assert_int_equal(back[count - skipped], 0);
@@ -278,7 +280,8 @@ static void a_refusal_of_the_driver_is_a_sentence_with_the_size(void **state)
         print_message("skipped: this driver or machine has no such limit to test\n");
         skip();
     }
-    assert_null(gl_buffer_create(test->ctx, &(struct gl_buffer_params){"big", bytes, NULL}));
+    assert_null(gl_buffer_create(test->ctx,
+                                 &(struct gl_buffer_params){.label = "big", .size_bytes = bytes}));
     assert_int_equal(test->log.status, LR_FAILED);
     assert_non_null(strstr(test->log.error, "big: no memory for 4.0 GiB on "));
     assert_int_equal(glGetError(), GL_NO_ERROR);

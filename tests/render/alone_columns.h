@@ -290,8 +290,11 @@ static inline struct lr_window begin_windows(struct alone *alone, struct lr_colu
 static inline void open_window(struct alone *alone, struct lr_window *window, bool with_file)
 {
     const bool exact = alone->at->mode == LR_MODE_EXACT;
-    alone_check(alone, (exact ? lr_window_open_stacks(window, NULL, with_file)
-                              : lr_window_open(window, NULL)) == LR_OK);
+    float nothing = 0.0f; /* of the host: only counted */
+    const lr_vector values = lr_vector_of_floats(&nothing, alone->num_values);
+    const struct lr_window_data data = {with_file || !exact ? &values : NULL, true};
+    alone_check(alone, (exact ? lr_window_open_stacks(window, &data)
+                              : lr_window_open(window, &data)) == LR_OK);
 }
 
 #endif

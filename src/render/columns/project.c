@@ -25,6 +25,8 @@ enum { GROUPS_OF_A_PART = 1 << 17, PARTS_SOFTWARE = 64 };
 /* Sample points of a voxel across that a thread visits in one dispatch. */
 enum { POINTS_OF_A_PART = 4 };
 
+static const char lor_label[] = "LOR values in LOR order";
+
 /* --- windows --- */
 
 static int modules_like(const struct lr_columns *columns, int module)
@@ -109,6 +111,7 @@ void lr_window_close(struct lr_window *window)
     gl_buffer_destroy(window->stacks.members);
     window->stacks = (struct lr_stack_buffers){0};
     window->by_column = window->by_lor = window->pairs = NULL;
+    window->lor_order = (struct gl_range){0};
 }
 
 /* Where pair k of the list has its values. */
@@ -120,8 +123,7 @@ static lr_vector values_at(const struct lr_window *window, const lr_vector *data
 /* The values of the window's pairs, one pair after the other. */
 static struct gl_buffer *collect_on_device(const struct lr_window *window, const lr_vector *data)
 {
-    struct gl_buffer *by_lor =
-        make_values(window, "LOR values in LOR order", window->part.num_values, NULL);
+    struct gl_buffer *by_lor = make_values(window, lor_label, window->part.num_values, NULL);
     int64_t at = 0;
     for (int64_t k = window->part.begin; by_lor != NULL && k < window->part.end; k++) {
         const lr_vector values = values_at(window, data, k);
@@ -148,9 +150,8 @@ static struct gl_buffer *collect_values(const struct lr_window *window, const lr
         next += from.count;
     }
     const lr_vector collected = lr_vector_of_floats(values, window->part.num_values);
-    struct gl_buffer *by_lor = values == NULL ? NULL
-                                              : make_values(window, "LOR values in LOR order",
-                                                            window->part.num_values, &collected);
+    struct gl_buffer *by_lor =
+        values == NULL ? NULL : make_values(window, lor_label, window->part.num_values, &collected);
     free(values);
     return by_lor;
 }
@@ -161,16 +162,45 @@ static lr_vector own_values(const struct lr_window *window, const lr_vector *dat
     return lr_vector_part(data, window->part.first_value, window->part.num_values);
 }
 
-lr_status lr_window_open(struct lr_window *window, const lr_vector *data)
+/* The values where they are, at the backend's place. */
+static bool find_in_place(const struct lr_window *window, const lr_vector *values,
+                          struct gl_range *found)
 {
-    const lr_vector values = data != NULL ? own_values(window, data) : (lr_vector){0};
+    if (values->values != NULL) {
+        return false;
+    }
+    const struct lr_vector_range range = lr_vector_gl_range(values);
+    *found = (struct gl_range){range.buffer, range.offset, range.bytes};
+    return range.bytes > 0 &&
+           range.offset % gl_context_limits(window->columns->ctx)->storage_alignment == 0;
+}
+
+/* `values` are those of the window, one after the other, or NULL where it has them from several places. */
+static lr_status open_lor_order(struct lr_window *window, const struct lr_window_data *data,
+                                const lr_vector *values)
+{
+    if (values != NULL && find_in_place(window, values, &window->lor_order)) {
+        return LR_OK;
+    }
+    const int64_t count = values != NULL ? values->count : window->part.num_values;
+    window->by_lor = data->is_written ? make_values(window, lor_label, count, NULL)
+                     : values != NULL ? make_values(window, lor_label, count, values)
+                                      : collect_values(window, data->values);
+    window->lor_order = (struct gl_range){.buffer = window->by_lor};
+    return window->by_lor != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data)
+{
     window->pairs = lr_columns_upload_pairs(window->columns, window->list, window->part.begin,
                                             window->part.end, NULL);
-    window->by_lor = make_values(window, "LOR values in LOR order", window->part.num_values,
-                                 data != NULL ? &values : NULL);
     window->by_column =
         make_values(window, "LOR values in column order", window->part.num_values, NULL);
-    return window->pairs && window->by_lor && window->by_column ? LR_OK : LR_FAILED;
+    if (data->values != NULL) {
+        const lr_vector values = own_values(window, data->values);
+        LR_TRY(open_lor_order(window, data, &values));
+    }
+    return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
 /* Whether the window has all pairs and its values fit as they stand in the data. */
@@ -180,34 +210,34 @@ static bool is_whole(const struct lr_window *window)
            window->num_sources <= window->columns->max_window;
 }
 
-static struct gl_buffer *make_file(const struct lr_window *window, const lr_vector *data)
+static lr_status open_file(struct lr_window *window, const struct lr_window_data *data)
 {
-    const char *label = "LOR values in LOR order";
-    if (is_whole(window)) {
-        return make_values(window, label, window->num_sources, data);
+    if (!is_whole(window)) {
+        return open_lor_order(window, data, NULL);
     }
-    return data != NULL ? collect_values(window, data)
-                        : make_values(window, label, window->part.num_values, NULL);
+    const lr_vector values = lr_vector_part(data->values, 0, window->num_sources);
+    return open_lor_order(window, data, &values);
 }
 
-lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes)
+lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data)
 {
     const struct lr_columns *columns = window->columns;
     const int64_t range[2] = {window->part.begin, window->part.end};
-    const bool has_file = data != NULL || writes;
     window->pairs =
         lr_columns_upload_pairs(columns, window->list, window->part.begin, window->part.end,
                                 is_whole(window) ? window->sources : NULL);
-    window->by_lor = has_file ? make_file(window, data) : NULL;
+    LR_TRY(data->values != NULL ? open_file(window, data) : LR_OK);
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
     window->by_column =
         make_values(window, "LOR values in stack order", window->stacks.num_values, NULL);
-    const bool complete = window->pairs && window->by_column && (window->by_lor || !has_file);
-    return complete ? LR_OK : LR_FAILED;
+    return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
 lr_status lr_window_read(const struct lr_window *window, const lr_vector *data)
 {
+    if (window->by_lor == NULL) { /* they were written where they belong */
+        return LR_OK;
+    }
     if (window->sources == NULL || is_whole(window)) {
         lr_vector values = window->sources != NULL ? lr_vector_part(data, 0, window->num_sources)
                                                    : own_values(window, data);
@@ -267,12 +297,13 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     bind_window(window, &pass);
     const bool to_lor_order =
         which == LR_COLUMNS_TO_LOR_ORDER || which == LR_COLUMNS_STACKS_TO_LOR_ORDER;
-    pass.buffers[LR_BIND_SUMS].buffer = to_lor_order ? window->by_column : window->by_lor;
-    pass.buffers[LR_BIND_OUTPUT].buffer = to_lor_order ? window->by_lor : window->by_column;
+    const struct gl_range by_column = {.buffer = window->by_column};
+    pass.buffers[LR_BIND_SUMS] = to_lor_order ? by_column : window->lor_order;
+    pass.buffers[LR_BIND_OUTPUT] = to_lor_order ? window->lor_order : by_column;
     if (which == LR_COLUMNS_PACK) {
-        pass.buffers[LR_BIND_OUTPUT].buffer = window->columns->packed;
+        pass.buffers[LR_BIND_OUTPUT] = (struct gl_range){.buffer = window->columns->packed};
     } else if (which == LR_COLUMNS_FORWARD_EXACT && window->columns->packed != NULL) {
-        pass.buffers[LR_BIND_SUMS].buffer = window->columns->packed;
+        pass.buffers[LR_BIND_SUMS] = (struct gl_range){.buffer = window->columns->packed};
     }
     gl_stopwatch_begin(window->columns->watch);
     const lr_status status = gl_pass_run(window->columns->ctx, &pass);
@@ -399,7 +430,8 @@ static lr_status forward_window(struct lr_window *window, const lr_vector *data)
 {
     const bool exact = window->columns->params.mode == LR_MODE_EXACT;
     LR_TRY(lr_columns_start_forward(window->columns));
-    LR_TRY(exact ? lr_window_open_stacks(window, NULL, true) : lr_window_open(window, NULL));
+    const struct lr_window_data written = {data, true};
+    LR_TRY(exact ? lr_window_open_stacks(window, &written) : lr_window_open(window, &written));
     LR_TRY(exact ? pack_image(window) : LR_OK);
     LR_TRY(forward_pass(window));
     LR_TRY(reorder(window, exact ? LR_COLUMNS_STACKS_TO_LOR_ORDER : LR_COLUMNS_TO_LOR_ORDER));
@@ -451,7 +483,7 @@ static lr_status sum_shares(const struct lr_window *window)
 static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
 {
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, false));
-    LR_TRY(lr_window_open(window, data));
+    LR_TRY(lr_window_open(window, &(struct lr_window_data){data, false}));
     if (data != NULL) {
         LR_TRY(reorder(window, LR_COLUMNS_FROM_LOR_ORDER));
     }
@@ -461,7 +493,7 @@ static lr_status back_sampled(struct lr_window *window, const lr_vector *data)
 
 static lr_status back_exact(struct lr_window *window, const lr_vector *data)
 {
-    LR_TRY(lr_window_open_stacks(window, data, false));
+    LR_TRY(lr_window_open_stacks(window, &(struct lr_window_data){data, false}));
     LR_TRY(lr_columns_start_back(window->columns, data == NULL, window->stacks.has_half_turn));
     LR_TRY(reorder(window, data == NULL ? LR_COLUMNS_ONES_TO_STACKS : LR_COLUMNS_TO_STACKS));
     LR_TRY(back_pass(window, window->stacks.has_half_turn ? LR_COLUMNS_BACK_HALF_TURN

@@ -22,6 +22,8 @@ struct lr_window {
     int64_t num_sources;         /* values of the data, where sources is set */
     struct lr_stack_buffers stacks;               /* in exact mode */
     struct gl_buffer *pairs, *by_lor, *by_column; /* values in LOR and column order */
+    struct gl_range
+        lor_order; /* of by_lor, or where the data has them; no buffer: there are none */
 };
 
 /* The list's first window is still to come. order NULL: pairs in turn, as in sampled mode. */
@@ -31,13 +33,18 @@ struct lr_window lr_window_begin(struct lr_columns *columns, const struct lr_pai
 /* The next pairs whose values fit a buffer; false when none is left. */
 bool lr_window_next(struct lr_window *window);
 
-/* Makes the buffers of sampled mode. data: the values of the whole list, of which the window takes its
- * own; NULL: nothing to read. */
-lr_status lr_window_open(struct lr_window *window, const lr_vector *data);
+/* The values of the whole list, of which the window takes its own: they are read, or all of them are
+ * written. What is at the backend's place is worked on where it is, if drivers can begin there. */
+struct lr_window_data {
+    const lr_vector *values; /* NULL: ones are projected back */
+    bool is_written;
+};
 
-/* Makes those of exact mode: values in stack order, and LOR order where they are read or written.
- * data NULL: nothing to read. */
-lr_status lr_window_open_stacks(struct lr_window *window, const lr_vector *data, bool writes);
+/* Makes the buffers of sampled mode. */
+lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *data);
+
+/* Makes those of exact mode: values in stack order. */
+lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window_data *data);
 
 /* Copies the values in LOR order to where they belong. */
 lr_status lr_window_read(const struct lr_window *window, const lr_vector *data);
