@@ -97,7 +97,7 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
     vec3 along = vec3(here.y, through.yz * off_way.y - near_height * vec2(sight.lean_turn.y, sight.turn.w));
     vec2 foot = ways.y * far.lean.xy - vec2(dot(far.across_along.xy, off), dot(far.across_along.zw, off));
     Piece piece;
-    piece.half_mm = far.half_mm / vec2(far.pieces);
+    piece.half_mm = far.piece_mm;
     float sum = 0.0;
     for (int k = 0; k < far.pieces.x * far.pieces.y; k++) {
         ivec2 at = ivec2(k % far.pieces.x, k / far.pieces.x);

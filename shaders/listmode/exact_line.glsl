@@ -13,7 +13,8 @@ struct Face {
     vec2 normal;
     vec3 lean;    // cosines of its axes with the line on its way to it; the normal's is turned round
     vec2 half_mm;
-    ivec2 pieces; // in which it is seen
+    ivec2 pieces; // in which it is seen, and half of the edges of one
+    vec2 piece_mm;
 };
 
 // The two faces as a point has them: over the plane of `far` it stands higher, about.
@@ -44,9 +45,9 @@ Face face_of(uint k, uint which)
     uint all = uint(size.w);
     vec4 second = uintBitsToFloat(lines[(which + 1u) * all + k]);
     vec4 third = uintBitsToFloat(lines[(which + 2u) * all + k]);
-    int pieces = int(third.w);
+    ivec2 pieces = ivec2(int(third.w) & 255, int(third.w) >> 8);
     return Face(uintBitsToFloat(lines[which * all + k]), second.xy, vec3(second.zw, third.x), third.yz,
-                ivec2(pieces & 255, pieces >> 8));
+                pieces, third.yz / vec2(pieces));
 }
 
 Sight sight_of(Line line, uint k)

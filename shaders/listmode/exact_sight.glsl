@@ -9,19 +9,45 @@
 // offset of the point from the line, and nothing large is subtracted. So x lies between two numbers, and y
 // between two lines.
 
-// Where a + b x >= 0.
-vec2 cut(vec2 range, float a, float b)
+// Where a.x + b.x x >= 0 and a.y + b.y x >= 0.
+vec2 cut(vec2 a, vec2 b)
 {
-    float at = -a / b;
-    range = b > 0.0 ? vec2(max(range.x, at), range.y) : range;
-    range = b < 0.0 ? vec2(range.x, min(range.y, at)) : range;
-    return b == 0.0 && a < 0.0 ? vec2(1.0, -1.0) : range;
+    vec2 at = -a / b;
+    if (b.x * b.y < 0.0) {
+        return b.x > 0.0 ? at : at.yx;
+    }
+    vec2 range = vec2(-1e30, 1e30); // of planes that are next to parallel to the ray
+    for (int k = 0; k < 2; k++) {
+        range.x = b[k] > 0.0 ? max(range.x, at[k]) : range.x;
+        range.y = b[k] < 0.0 ? min(range.y, at[k]) : range.y;
+        range.y = b[k] == 0.0 && a[k] < 0.0 ? -1e30 : range.y;
+    }
+    return range;
+}
+
+float with_sign_of(float size, float other)
+{
+    return uintBitsToFloat((floatBitsToUint(size) & 0x7fffffffu) |
+                           (floatBitsToUint(other) & 0x80000000u));
 }
 
 // A line over a strip, kept within -half .. half: its mean, and 12 times its first moment, what its second one
 // is above a twelfth of its mean, and its variance. The strip's places go from -1/2 to 1/2; middle: where
-// the line is at 0; rise: from one end to the other.
-vec4 clamped(float middle, float rise, float half_height)
+// the line is at 0; rise: from one end to the other. It meets one end at most; within: its share that is kept
+// as it is.
+vec4 clamp_flat(float middle, float rise, float half_height)
+{
+    float steep = abs(rise), inner = half_height + 0.5 * steep - abs(middle);
+    float within = clamp(inner / max(steep, 1e-20), 0.0, 1.0);
+    float mean = half_height - within * (inner - 0.5 * steep * within);
+    float part = rise * within * within, beyond = within * (1.0 - within);
+    return vec4(with_sign_of(mean, middle), part * (3.0 - 2.0 * within),
+                with_sign_of(steep * beyond * beyond, -middle),
+                part * rise * within * (4.0 - 3.0 * within));
+}
+
+// Of any.
+vec4 clamp_steep(float middle, float rise, float half_height)
 {
     float steep = abs(rise), part = 1.0 / max(steep, 1e-20);
     float over = clamp((middle + 0.5 * steep - half_height) * part, 0.0, 1.0);
@@ -43,15 +69,59 @@ vec4 clamped(float middle, float rise, float half_height)
 float strip_angle(vec2 foot, float height, float width, vec4 upper, vec4 lower)
 {
     float tall = upper.x - lower.x, x = foot.x, y = foot.y + 0.5 * (upper.x + lower.x);
-    float inverse = 1.0 / (x * x + y * y + height * height);
+    float root = inversesqrt(x * x + y * y + height * height), inverse = root * root;
     vec4 less = upper - lower, both = upper + lower;
-    float xx = width * width * (1.0 / 12.0) * (tall + less.z);
-    float yy = tall * (tall * tall * (1.0 / 12.0) + both.w * (1.0 / 24.0));
-    float xy = tall * width * both.y * (1.0 / 24.0);
-    float first = x * width * less.y * (1.0 / 12.0) + y * less.w * (1.0 / 24.0);
-    float bend = (7.5 * x * x * inverse - 1.5) * xx + (7.5 * y * y * inverse - 1.5) * yy +
-                 15.0 * x * y * inverse * xy - 3.0 * first;
-    return height * inverse * sqrt(inverse) * width * max(tall + inverse * bend, 0.0);
+    float xx = width * width * (tall + less.z), yy = tall * (tall * tall + 0.5 * both.w);
+    float xy = tall * width * both.y, first = x * width * less.y + 0.5 * y * less.w;
+    float square = x * (x * xx + y * xy) + y * y * yy;
+    float bend = 0.625 * inverse * square - 0.125 * (xx + yy) - 0.25 * first;
+    return height * inverse * root * width * max(tall + inverse * bend, 0.0);
+}
+
+// What is seen of the far face's plane: x between `range`, and y between line - apart and line + apart, each of
+// which is a number and how it grows with x.
+struct Strips {
+    vec2 range, line, apart;
+    vec2 foot; // from the foot of the point to the face's middle
+    float height;
+};
+
+// Of a piece of the face.
+float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
+{
+    float from = max(strips.range.x, middle.x - half_mm.x);
+    float to = min(strips.range.y, middle.x + half_mm.x);
+    float x = 0.5 * (from + to), width = to - from;
+    if (!(width > 0.0)) {
+        return 0.0;
+    }
+    float centre = strips.line.x + x * strips.line.y - middle.y;
+    float wide = strips.apart.x + x * strips.apart.y;
+    float steep = strips.line.y * width, more = strips.apart.y * width;
+    vec4 upper, lower;
+    if (abs(steep) + abs(more) <= 2.0 * half_mm.y) {
+        upper = clamp_flat(centre + wide, steep + more, half_mm.y);
+        lower = clamp_flat(centre - wide, steep - more, half_mm.y);
+    } else {
+        upper = clamp_steep(centre + wide, steep + more, half_mm.y);
+        lower = clamp_steep(centre - wide, steep - more, half_mm.y);
+    }
+    return upper.x > lower.x
+               ? strip_angle(strips.foot + vec2(x, middle.y), strips.height, width, upper, lower)
+               : 0.0;
+}
+
+float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
+{
+    if ((pieces.x | pieces.y) == 1) {
+        return piece_angle(strips, vec2(0.0), half_mm);
+    }
+    float sum = 0.0;
+    for (int k = 0; k < pieces.x * pieces.y; k++) {
+        ivec2 at = ivec2(k % pieces.x, k / pieces.x);
+        sum += piece_angle(strips, vec2(2 * at + 1 - pieces) * half_mm, half_mm);
+    }
+    return sum;
 }
 
 // Times 2 pi. ways: to the near face, and to the far one.
@@ -61,36 +131,21 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
     float across = dot(near.across_along.xy, off), along = dot(near.across_along.zw, off);
     float above = dot(near.normal, off);
     float near_height = ways.x * near.lean.z + above;
-    float height = ways.y * far.lean.z + dot(far.normal, off);
-    if (near_height <= 0.0 || height <= 0.0) {
+    Strips strips;
+    strips.height = ways.y * far.lean.z + dot(far.normal, off);
+    if (near_height <= 0.0 || strips.height <= 0.0) {
         return 0.0;
     }
     float through = ways.y * near.lean.z - above, rise = sight.turn.y;
     float u = sight.length_mm * (near.lean.x * above + near.lean.z * across);
     float v = sight.length_mm * (near.lean.y * above + near.lean.z * along);
     float u_per_x = rise * (across - ways.x * near.lean.x) - near_height * sight.turn.x;
-    float v_per_x = rise * (along - ways.x * near.lean.y);
-    vec2 foot = vec2(ways.y * far.lean.x - dot(far.across_along.xy, off), -ways.y * near.lean.y - along);
-    vec2 open = cut(vec2(-1e30, 1e30), near.half_mm.x * through - u, near.half_mm.x * rise - u_per_x);
-    open = cut(open, near.half_mm.x * through + u, near.half_mm.x * rise + u_per_x);
-    vec2 half_mm = far.half_mm / vec2(far.pieces);
-    float sum = 0.0, per_height = 1.0 / near_height;
-    for (int i = 0; i < far.pieces.x; i++) {
-        float middle = float(2 * i + 1 - far.pieces.x) * half_mm.x;
-        float x0 = max(open.x, middle - half_mm.x), x1 = min(open.y, middle + half_mm.x);
-        float x = 0.5 * (x0 + x1), width = x1 - x0;
-        if (width > 0.0) {
-            vec2 line = vec2(v + x * v_per_x, near.half_mm.y * (through + x * rise)) * per_height;
-            vec2 steep = vec2(v_per_x, near.half_mm.y * rise) * (per_height * width);
-            for (int j = 0; j < far.pieces.y; j++) {
-                float y = float(2 * j + 1 - far.pieces.y) * half_mm.y;
-                vec4 upper = clamped(line.x + line.y - y, steep.x + steep.y, half_mm.y);
-                vec4 lower = clamped(line.x - line.y - y, steep.x - steep.y, half_mm.y);
-                if (upper.x > lower.x) {
-                    sum += strip_angle(foot + vec2(x, y), height, width, upper, lower);
-                }
-            }
-        }
-    }
-    return sum;
+    float v_per_x = rise * (along - ways.x * near.lean.y), per_height = 1.0 / near_height;
+    strips.range = cut(near.half_mm.x * through + vec2(-u, u),
+                       near.half_mm.x * rise + vec2(-u_per_x, u_per_x));
+    strips.line = per_height * vec2(v, v_per_x);
+    strips.apart = per_height * near.half_mm.y * vec2(through, rise);
+    strips.foot = vec2(ways.y * far.lean.x - dot(far.across_along.xy, off),
+                       -ways.y * near.lean.y - along);
+    return pieces_angle(strips, far.pieces, far.piece_mm);
 }

@@ -40,7 +40,7 @@ typedef enum lr_listmode_kernel {
     LR_LISTMODE_LINE, /* a thin ray (Joseph 1982): the four voxels around the point where the line
                              crosses the slice's middle share bilinearly */
     LR_LISTMODE_EXACT /* the solid angle in which a voxel sees both crystals of the event, over 2 pi:
-                             lr_operator's in LR_MODE_EXACT. Backends native and cpu; where modules may
+                             lr_operator's in LR_MODE_EXACT. Every backend has it; where modules may
                              hide each other, cpu alone */
 } lr_listmode_kernel;
 

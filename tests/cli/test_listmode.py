@@ -231,11 +231,14 @@ class Bench(ProgramTest):
 
     def test_voxels_of_a_line(self):
         """A tube three voxels wide cuts an ellipse of 7.1 voxels or more from a slice, a thin line
-        touches four voxels of it."""
-        _, found = self.figures("--table", "first", "--events", "1000")
-        tube, tube_tof, line, line_tof = (case["visits_a_line"] for case in found["cases"])
+        touches four voxels of it, and what two crystals see of it is narrower than a voxel."""
+        _, found = self.figures("--table", "first", "--events", "300")
+        self.assertEqual([case["kernel"] for case in found["cases"]],
+                         [kernel for kernel in ("tube", "line", "exact") for _ in "nt"])
+        tube, tube_tof, line, line_tof, exact, exact_tof = (case["visits_a_line"] for case in found["cases"])
         self.assertTrue(1.6 < tube / line < 2.6, (tube, line))
-        self.assertTrue(0 < tube_tof < tube and 0 < line_tof < line)
+        self.assertTrue(0.25 < exact / line < 1, (exact, line))
+        self.assertTrue(0 < tube_tof < tube and 0 < line_tof < line and 0 < exact_tof < exact)
         for case in found["cases"]:
             for work in ("forward", "back", "iteration"):
                 self.assertGreater(case[work]["wall_s"], 0)

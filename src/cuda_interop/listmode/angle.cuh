@@ -18,7 +18,8 @@ struct angle_face {
     float lean
         [3]; /* cosines of its axes with the line on its way to it; the normal's is turned round */
     float half_mm[2];
-    int pieces[2]; /* in which it is seen */
+    int pieces[2]; /* in which it is seen, and half of the edges of one */
+    float piece_mm[2];
 };
 
 /* What a point has of a face: how far beside it, above its plane. */
@@ -41,50 +42,87 @@ template <class Number> __host__ __device__ void swap_numbers(Number &a, Number 
     b = held;
 }
 
-/* Rounds once less than a quotient and a square root. */
+/* Both to a unit in the last place, and 0 where they are next to nothing. */
 __host__ __device__ inline float per_root(float x)
 {
 #ifdef __CUDA_ARCH__
-    return rsqrtf(x);
+    float root;
+    asm("rsqrt.approx.ftz.f32 %0, %1;" : "=f"(root) : "f"(x));
+    return root;
 #else
     return 1.0f / sqrtf(x);
 #endif
 }
 
+__host__ __device__ inline float per_number(float x)
+{
+#ifdef __CUDA_ARCH__
+    float number;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(number) : "f"(x));
+    return number;
+#else
+    return 1.0f / x;
+#endif
+}
+
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Where a + b x >= 0. */
-__host__ __device__ inline void cut_range(float range[2], float a, float b)
+/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. */
+__host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
-    const float at = b != 0.0f ? quotient_of(-a, b) : 0.0f;
-    range[0] = b > 0.0f ? fmaxf(range[0], at) : range[0];
-    range[1] = b < 0.0f ? fminf(range[1], at) : range[1];
-    range[1] = b == 0.0f && a < 0.0f ? -1e30f : range[1];
+    const float first = -a[0] * per_number(b[0]), second = -a[1] * per_number(b[1]);
+    if (b[0] * b[1] < 0.0f) {
+        range[0] = b[0] > 0.0f ? first : second;
+        range[1] = b[0] > 0.0f ? second : first;
+        return;
+    }
+    /* Of planes that are next to parallel to the ray. */
+    range[0] = -1e30f;
+    range[1] = 1e30f;
+    for (int k = 0; k < 2; k++) {
+        const float at = k == 0 ? first : second;
+        range[0] = b[k] > 0.0f ? fmaxf(range[0], at) : range[0];
+        range[1] = b[k] < 0.0f ? fminf(range[1], at) : range[1];
+        range[1] = b[k] == 0.0f && a[k] < 0.0f ? -1e30f : range[1];
+    }
 }
 
 /* A line over a strip whose places go from -1/2 to 1/2, kept within -half .. half: its mean, and 12 times its
- * first moment, what its second one is above a twelfth of its mean, and its variance. */
+ * first moment, what its second one is above a twelfth of its mean, and its variance. middle: where it is at
+ * 0; rise: from one end of the strip to the other. */
 struct clamped_line {
     float mean, first, second, variance;
-
-    /* middle: where it is at 0; rise: from one end to the other. */
-    __host__ __device__ clamped_line(float middle, float rise, float half)
-    {
-        const float steep = fabsf(rise), part = quotient_of(1.0f, fmaxf(steep, 1e-20f));
-        const float over = between_0_and_1((middle + 0.5f * steep - half) * part);
-        const float under = between_0_and_1((0.5f * steep - middle - half) * part);
-        const float within = 1.0f - over - under;
-        const float inner =
-            0.5f * (fmaxf(middle - 0.5f * steep, -half) + fminf(middle + 0.5f * steep, half));
-        const float a = over * (1.0f - over), b = under * (1.0f - under);
-        const float square = half * half * (over + under) + within * inner * inner;
-        mean = half * (over - under) + within * inner;
-        first = rise *
-                (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under));
-        second = steep * (b * b - a * a);
-        variance = 12.0f * (square - mean * mean) + within * within * within * steep * steep;
-    }
 };
+
+/* Of one that meets one end at most, as |rise| <= 2 half has it; within: its share that is kept as it is. */
+__host__ __device__ inline clamped_line clamp_flat(float middle, float rise, float half)
+{
+    const float steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
+    const float within = between_0_and_1(inner * per_number(fmaxf(steep, 1e-20f)));
+    const float mean = half - within * (inner - 0.5f * steep * within);
+    const float part = rise * within * within, out = within * (1.0f - within);
+    return {copysignf(mean, middle), part * (3.0f - 2.0f * within),
+            copysignf(steep * out * out, -middle), part * rise * within * (4.0f - 3.0f * within)};
+}
+
+/* Of any. */
+__host__ __device__ inline clamped_line clamp_steep(float middle, float rise, float half)
+{
+    const float steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
+    const float over = between_0_and_1((middle + 0.5f * steep - half) * part);
+    const float under = between_0_and_1((0.5f * steep - middle - half) * part);
+    const float within = 1.0f - over - under;
+    const float inner =
+        0.5f * (fmaxf(middle - 0.5f * steep, -half) + fminf(middle + 0.5f * steep, half));
+    const float a = over * (1.0f - over), b = under * (1.0f - under);
+    const float square = half * half * (over + under) + within * inner * inner;
+    const float mean = half * (over - under) + within * inner;
+    return {mean,
+            rise *
+                (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
+            steep * (b * b - a * a),
+            12.0f * (square - mean * mean) + within * within * within * steep * steep};
+}
 
 /* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
  * over the plane it is. */
@@ -97,16 +135,44 @@ struct angle_strip {
     {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
         const float root = per_root(x * x + at * at + height * height), inverse = root * root;
-        const float spread = upper.variance + lower.variance;
-        const float xx = width * width * (1.0f / 12.0f) * (tall + upper.second - lower.second);
-        const float yy = tall * (tall * tall * (1.0f / 12.0f) + spread * (1.0f / 24.0f));
-        const float xy = tall * width * (upper.first + lower.first) * (1.0f / 24.0f);
-        const float first = x * width * (upper.first - lower.first) * (1.0f / 12.0f) +
-                            at * (upper.variance - lower.variance) * (1.0f / 24.0f);
-        const float bend = (7.5f * x * x * inverse - 1.5f) * xx +
-                           (7.5f * at * at * inverse - 1.5f) * yy + 15.0f * x * at * inverse * xy -
-                           3.0f * first;
+        const float xx = width * width * (tall + upper.second - lower.second);
+        const float yy = tall * (tall * tall + 0.5f * (upper.variance + lower.variance));
+        const float xy = tall * width * (upper.first + lower.first);
+        const float first =
+            x * width * (upper.first - lower.first) + 0.5f * at * (upper.variance - lower.variance);
+        const float square = x * (x * xx + at * xy) + at * at * yy;
+        const float bend = 0.625f * inverse * square - 0.125f * (xx + yy) - 0.25f * first;
         return height * inverse * root * width * fmaxf(tall + inverse * bend, 0.0f);
+    }
+};
+
+/* What is seen of the far face's plane: x between `range`, and y between line - apart and line + apart, both
+ * of which grow with x. */
+struct angle_strips {
+    float range[2], line, line_per_x, apart, apart_per_x;
+    float foot[2], height; /* from the foot of the point to the face's middle */
+
+    /* Of a piece around `middle`. */
+    __host__ __device__ float angle(const float middle[2], const float half[2]) const
+    {
+        const float from = fmaxf(range[0], middle[0] - half[0]);
+        const float to = fminf(range[1], middle[0] + half[0]);
+        const float x = 0.5f * (from + to), width = to - from;
+        if (!(width > 0.0f)) {
+            return 0.0f;
+        }
+        const float centre = line + x * line_per_x - middle[1], wide = apart + x * apart_per_x;
+        const float steep = line_per_x * width, more = apart_per_x * width;
+        clamped_line upper, lower;
+        if (fabsf(steep) + fabsf(more) <= 2.0f * half[1]) {
+            upper = clamp_flat(centre + wide, steep + more, half[1]);
+            lower = clamp_flat(centre - wide, steep - more, half[1]);
+        } else {
+            upper = clamp_steep(centre + wide, steep + more, half[1]);
+            lower = clamp_steep(centre - wide, steep - more, half[1]);
+        }
+        const angle_strip strip = {foot[0] + x, foot[1] + middle[1], width, height};
+        return upper.mean > lower.mean ? strip.angle(upper, lower) : 0.0f;
     }
 };
 
@@ -245,32 +311,34 @@ template <bool Leaning> struct angle_sight {
         const float u_per_x =
             rise * (below.across - ways[0] * lean[0]) - below.height * across_across;
         const float v_per_x = rise * (below.along - ways[0] * lean[1]);
-        const float foot[2] = {ways[1] * far_face.lean[0] - above.across,
-                               -ways[1] * lean[1] - below.along};
-        const float per_height = quotient_of(1.0f, below.height);
-        float range[2] = {-1e30f, 1e30f}, sum = 0.0f;
-        cut_range(range, half[0] * through - u, half[0] * rise - u_per_x);
-        cut_range(range, half[0] * through + u, half[0] * rise + u_per_x);
+        const float at_edge[2] = {half[0] * through - u, half[0] * through + u};
+        const float per_x[2] = {half[0] * rise - u_per_x, half[0] * rise + u_per_x};
+        const float per_height = per_number(below.height);
+        angle_strips strips;
+        cut_range(at_edge, per_x, strips.range);
+        strips.line = v * per_height;
+        strips.line_per_x = v_per_x * per_height;
+        strips.apart = half[1] * through * per_height;
+        strips.apart_per_x = half[1] * rise * per_height;
+        strips.foot[0] = ways[1] * far_face.lean[0] - above.across;
+        strips.foot[1] = -ways[1] * lean[1] - below.along;
+        strips.height = above.height;
+        return angle_of_pieces(strips);
+    }
+
+    __host__ __device__ float angle_of_pieces(const angle_strips &strips) const
+    {
         const int across = far_face.pieces[0], along = far_face.pieces[1];
-        const float wide = far_face.half_mm[0] / (float)across;
-        const float tall = far_face.half_mm[1] / (float)along;
-        for (int i = 0; i < across; i++) {
-            const float middle = (float)(2 * i + 1 - across) * wide;
-            const float from = fmaxf(range[0], middle - wide), to = fminf(range[1], middle + wide);
-            const float x = 0.5f * (from + to), width = to - from;
-            if (width > 0.0f) {
-                const float line = (v + x * v_per_x) * per_height;
-                const float apart = half[1] * (through + x * rise) * per_height;
-                const float steep = v_per_x * per_height * width;
-                const float widening = half[1] * rise * per_height * width;
-                for (int j = 0; j < along; j++) {
-                    const float y = (float)(2 * j + 1 - along) * tall;
-                    const clamped_line upper(line + apart - y, steep + widening, tall);
-                    const clamped_line lower(line - apart - y, steep - widening, tall);
-                    const angle_strip strip = {foot[0] + x, foot[1] + y, width, above.height};
-                    sum += upper.mean > lower.mean ? strip.angle(upper, lower) : 0.0f;
-                }
-            }
+        const float *half = far_face.piece_mm;
+        if ((across | along) == 1) {
+            const float middle[2] = {0.0f, 0.0f};
+            return strips.angle(middle, half);
+        }
+        float sum = 0.0f;
+        for (int k = 0; k < across * along; k++) {
+            const float middle[2] = {(float)(2 * (k % across) + 1 - across) * half[0],
+                                     (float)(2 * (k / across) + 1 - along) * half[1]};
+            sum += strips.angle(middle, half);
         }
         return sum;
     }
@@ -290,8 +358,7 @@ template <bool Leaning> struct angle_sight {
         const float foot[2] = {ways[1] * far_face.lean[0] - above.across,
                                ways[1] * far_face.lean[1] - above.along};
         const int *pieces = far_face.pieces;
-        const float half[2] = {far_face.half_mm[0] / (float)pieces[0],
-                               far_face.half_mm[1] / (float)pieces[1]};
+        const float *half = far_face.piece_mm;
         float sum = 0.0f;
         for (int k = 0; k < pieces[0] * pieces[1]; k++) {
             const float middle[2] = {(float)(2 * (k % pieces[0]) + 1 - pieces[0]) * half[0],

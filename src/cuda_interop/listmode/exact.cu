@@ -7,6 +7,8 @@
 namespace
 {
 
+/* Of a block; so many blocks of a multiprocessor at once are 14 % faster than three on an H200, and 6 % than
+ * five. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
 struct atomic_add {

@@ -93,6 +93,7 @@ __host__ __device__ inline angle_face face_seen(const placed_face &face, const e
         seen.half_mm[c] = (float)face.half_mm[c];
         const double pieces = ceil(face.half_mm[c] / (exact_half * 0.5 * length_mm));
         seen.pieces[c] = (int)fmin(fmax(pieces, 1.0), (double)exact_pieces);
+        seen.piece_mm[c] = (float)(face.half_mm[c] / seen.pieces[c]);
     }
     seen.lean[0] = (float)(sign * product_of(face.across, direction));
     seen.lean[1] = (float)(sign * product_of(face.along, direction));
@@ -327,19 +328,20 @@ template <bool Leaning, bool Tof> struct exact_event {
         return true;
     }
 
-    __host__ __device__ int voxel_along(int c, int point) const
+    /* The voxel that a point is in, a whole number. */
+    __host__ __device__ float voxel_along(int c, int point) const
     {
-        return (int)(((float)point + 0.5f) * grid.per_sample[c]);
+        return floorf(((float)point + 0.5f) * grid.per_sample[c]);
     }
 
     /* The mean of the Gaussian over the extent of a voxel that the point is in, per mm. */
-    __host__ __device__ float time_weight(const int voxel[3], const float off[2]) const
+    __host__ __device__ float time_weight(const float voxel[3], const float off[2]) const
     {
         const int at[3] = {walk.plane, walk.point[0], walk.point[1]};
         float middle = time.place + (float)(walk.plane - walk.first) * time.step;
         for (int c = 0; c < 3; c++) {
-            const float centre = ((float)voxel[c] + 0.5f) * (float)grid.samples[c] - 0.5f;
-            const float to_centre = centre - (float)at[c];
+            const float to_centre =
+                (voxel[c] + 0.5f) * (float)grid.samples[c] - 0.5f - (float)at[c];
             middle += (c > 0 ? to_centre + off[c - 1] : to_centre) * time.gain[c];
         }
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
@@ -366,13 +368,14 @@ template <bool Leaning, bool Tof> struct exact_event {
                                    walk.is_turned ? walk.way_mm : rest};
             float element = sight.angle(off, ways) * grid.share;
             if (element > 0.0f) {
-                const int voxel[3] = {voxel_along(0, walk.plane), voxel_along(1, walk.point[0]),
-                                      voxel_along(2, walk.point[1])};
+                const float voxel[3] = {voxel_along(0, walk.plane), voxel_along(1, walk.point[0]),
+                                        voxel_along(2, walk.point[1])};
                 if (Tof) {
                     element *= time_weight(voxel, off);
                 }
-                each(voxel[0] * frame.plane + (voxel[1] + frame.window[0] - 1) * frame.pitch +
-                         voxel[2] + frame.window[1] - 1,
+                each((int)voxel[0] * frame.plane +
+                         ((int)voxel[1] + frame.window[0] - 1) * frame.pitch + (int)voxel[2] +
+                         frame.window[1] - 1,
                      element);
             }
         }
