@@ -5,11 +5,12 @@
  * known of each LOR, recon_bootstrap.c draws it again, recon_direct.c and recon_listmode.c do so for the families
  * of that name, recon_prior.c knows the prior, recon_corrections.c
  * what is known of each event, recon_frames.c cuts list mode into
- * intervals, recon_report.c says what came of it
+ * intervals, recon_ranks.c says what of it this rank of several has, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
+#include "cluster.h"
 #include "direct.h"
 #include "json.h"
 #include "lor_factors.h"
@@ -21,6 +22,7 @@
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
+enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
@@ -43,6 +45,8 @@ struct recon_request {
     double psf_mm[3];
     bool bootstraps;
     uint64_t bootstrap_seed;
+    enum recon_combine combine;
+    int local_iterations;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
@@ -83,6 +87,12 @@ struct recon_frames {
     int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
 };
 
+/* What of the data this rank has. Zero: all. */
+struct recon_share {
+    int32_t *subset_of; /* owned [pairs, views or ranges of the rank] in the order of visits */
+    int64_t *ranges;    /* owned [subsets + 1] of events */
+};
+
 /* One reconstruction under way. Zero is valid. Must not move. */
 struct recon {
     struct setup setup;
@@ -97,6 +107,8 @@ struct recon {
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
     struct recon_frames frames;
+    struct cluster cluster;
+    struct recon_share share;
     const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
@@ -155,6 +167,19 @@ lr_status recon_open_frame(struct recon *recon, int k);
 void recon_close_frame(struct recon *recon, int k);
 void recon_finish_frames(struct recon *recon);
 void recon_frames_json(const struct recon *recon, bool stopped);
+
+/* Several ranks: each keeps what is its own of what it has read, in place. */
+extern const struct cli_option recon_ranks_options[];
+void recon_read_ranks(struct cli_args *args, struct recon_request *request);
+lr_status recon_share_pairs(struct recon *recon);
+lr_status recon_share_views(struct recon *recon, lr_histo_images **histo);
+lr_status recon_share_events(struct recon *recon);
+void recon_finish_share(struct recon *recon);
+
+/* Whether all ranks have read the same, and compute alike. */
+lr_status recon_compare_ranks(const struct recon *recon, const char *what, const void *bytes,
+                              int64_t count);
+lr_status recon_compare_operators(const struct recon *recon);
 
 /* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
 lr_status recon_open_events(struct recon *recon);

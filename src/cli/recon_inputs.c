@@ -169,6 +169,7 @@ lr_status recon_read_inputs(struct recon *recon)
     CLI_TRY(read_measurement(recon));
     CLI_TRY(recon_bootstrap_counts(recon));
     CLI_TRY(read_additive(recon));
+    CLI_TRY(recon_share_pairs(recon));
     CLI_TRY(recon_read_factors(recon));
     return recon_read_images(recon);
 }

@@ -240,6 +240,9 @@ static lr_status make_operator(struct recon *recon, bool has_tof)
     params->count = list->count;
     params->info = has_tof ? &list->info : NULL;
     params->num_ranges = recon->request.subsets;
+    params->ranges = recon->share.ranges;
+    params->sensitivity_part = recon->cluster.rank;
+    params->sensitivity_parts = recon->cluster.size;
     memcpy(params->samples, setup->params.samples, sizeof(params->samples));
     params->factors = setup->params.factors;
     params->event_factors =
@@ -269,6 +272,7 @@ lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
     CLI_TRY(sort_events(recon));
+    CLI_TRY(recon_share_events(recon));
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));

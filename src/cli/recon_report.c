@@ -89,6 +89,12 @@ void recon_iteration_json(struct json *json, const lr_iteration *done)
     }
     json_number(json, "seconds", done->seconds);
     json_number(json, "device_seconds", done->device_seconds);
+    if (done->sent_bytes > 0) {
+        json_number(json, "project_seconds", done->project_seconds);
+        json_number(json, "exchange_seconds", done->exchange_seconds);
+        json_number(json, "waiting_seconds", done->waiting_seconds);
+        json_number(json, "sent_bytes", done->sent_bytes);
+    }
     json_close(json, '}');
 }
 
@@ -140,6 +146,7 @@ void recon_head_json(const struct recon *recon, struct json *json)
 {
     setup_json(&recon->setup, json);
     algorithm_json(&recon->request, json);
+    cluster_json(&recon->cluster, json);
     if (recon->frames.count > 0) {
         events_json(json, &recon->frames.all->info.counts);
     }

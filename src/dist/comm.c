@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -221,6 +222,13 @@ lr_comm_info lr_comm_get_info(const lr_comm *comm)
                           .sent_bytes = comm->sent_bytes,
                           .moving_s = comm->moving_s,
                           .waiting_s = comm->waiting_s};
+}
+
+int lr_comm_threads(const lr_comm *comm)
+{
+    const int own = lr_num_processors(), all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int share = comm != NULL ? all / comm->facts.local_size : own;
+    return share < 1 ? 1 : share < own ? share : own;
 }
 
 /* --- numbers --- */

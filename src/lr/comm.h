@@ -60,6 +60,10 @@ LR_API void lr_comm_close(lr_comm *comm);
 
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
 
+/* Threads with which the ranks of one machine share its processors: those that the process may use, at
+ * most a share of all there are; at least 1. */
+LR_API int lr_comm_threads(const lr_comm *comm);
+
 /* Tells the others, at their next call, that this rank has failed, and returns `status`, which is not
  * LR_OK. Where another has failed before, it does nothing. */
 LR_API lr_status lr_comm_fail(lr_comm *comm, lr_status status);

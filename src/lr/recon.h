@@ -3,6 +3,7 @@
 #ifndef LR_RECON_H
 #define LR_RECON_H
 
+#include <lr/comm.h>
 #include <lr/factors.h>
 #include <lr/operator.h>
 
@@ -37,9 +38,13 @@ typedef struct lr_iteration {
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
                                 its update; of EM = measured_counts where b = 0 */
     double seconds;
-    double device_seconds;  /* that the device worked on projections, or whole updates, by its own
+    double project_seconds;  /* of them, that forward and back projections took */
+    double exchange_seconds; /* of several ranks: that they exchanged numbers, */
+    double waiting_seconds;  /* and that this one waited for slower ones */
+    double sent_bytes;       /* by this rank to others */
+    double device_seconds;   /* that the device worked on projections, or whole updates, by its own
                               clock; 0 = not measured */
-    const lr_vector *image; /* [num_voxels] after the last update, where the reconstruction has it:
+    const lr_vector *image;  /* [num_voxels] after the last update, where the reconstruction has it:
                                at the operator's place or on the host; lives during the call */
 } lr_iteration;
 
@@ -118,6 +123,7 @@ typedef struct lr_recon_params {
     lr_status (*iteration)(void *user,
                            const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
+    lr_comm *comm; /* ranks that reconstruct one image together, below; NULL = one process */
     const lr_log *log;
     const lr_progress *progress;
 } lr_recon_params;
@@ -155,6 +161,15 @@ LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
  * factor of exp(-10) from a voxel. docs/method/common.md, "Block RAMLA". */
 LR_API double lr_ramla_relaxation(int subsets);
 
+/* Several ranks (lr_recon_params.comm): each has an operator, data, factors and additive term of LORs, views
+ * or events of its own (lr_partition), which together are all; everything else of the params is the same on
+ * all ranks, additive_sum too, which is of all. subset_of is of this rank's pairs, numbered in the order of
+ * visits (lr_osem_visits); a rank may be without some subset. Operators of list mode share the sensitivity
+ * (lr_listmode_params.sensitivity_parts). Back-projections are summed over the ranks, each rank updates its
+ * slab of the image, and all get the image: the iterates of one process but for the rounding of sums. BSREM,
+ * whose prior looks at neighbours, is updated whole by every rank. What an iteration tells is of all ranks,
+ * seconds apart. errors: also what another rank met, and its status. */
+
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
 LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
@@ -181,6 +196,9 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
  * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
+
+/* The subsets in the order of visits: order[n] is visited n-th. [subsets] */
+LR_API void lr_osem_visits(int subsets, int32_t *order);
 
 #ifdef __cplusplus
 }
