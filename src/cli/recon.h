@@ -30,7 +30,7 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
     bool until_damage;
-    const char *additive, *efficiencies, *corrections, *initial, *output, *picture;
+    const char *additive, *efficiencies, *corrections, *initial, *truth, *output, *picture;
     enum recon_family family;
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
@@ -52,7 +52,7 @@ struct recon_request {
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
 struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
-    lr_image *initial, *kappa;
+    lr_image *initial, *kappa, *truth;
     lr_event_counts events;
     lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
@@ -87,6 +87,14 @@ struct recon_frames {
     int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
 };
 
+/* What is known of an image beside the iteration that made it. */
+struct recon_step {
+    double elapsed_s;   /* since iterations began */
+    double image_error; /* from the truth; -1 = not known */
+    double *weights;    /* owned; of --combine paper: what composition points to. NULL = none */
+    lr_composition composition;
+};
+
 /* What of the data this rank has. Zero: all. */
 struct recon_share {
     int32_t *subset_of; /* owned [pairs, views or ranges of the rank] in the order of visits */
@@ -109,6 +117,8 @@ struct recon {
     struct recon_frames frames;
     struct cluster cluster;
     struct recon_share share;
+    struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
+    double iterating_s, noting_s;
     const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
@@ -175,6 +185,14 @@ lr_status recon_share_pairs(struct recon *recon);
 lr_status recon_share_views(struct recon *recon, lr_histo_images **histo);
 lr_status recon_share_events(struct recon *recon);
 void recon_finish_share(struct recon *recon);
+void recon_ranks_json(const struct recon *recon, struct json *json);
+
+/* The schemes by which ranks make one image; recon_call is one reconstruction of an operator's image. */
+lr_status recon_combine(struct recon *recon, const lr_recon_params *params);
+lr_status recon_call(const struct recon *recon, const lr_recon_params *params, lr_vector *image);
+lr_status recon_note_step(struct recon *recon, const lr_vector *image);
+void recon_step_json(struct json *json, const struct recon_step *step);
+void recon_finish_steps(struct recon *recon);
 
 /* Whether all ranks have read the same, and compute alike. */
 lr_status recon_compare_ranks(const struct recon *recon, const char *what, const void *bytes,
@@ -184,8 +202,9 @@ lr_status recon_compare_operators(const struct recon *recon);
 /* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
 lr_status recon_open_events(struct recon *recon);
 
-/* One iteration as an object of JSON. */
-void recon_iteration_json(struct json *json, const lr_iteration *done);
+/* One iteration as an object of JSON. step: NULL = nothing more is known. */
+void recon_iteration_json(struct json *json, const lr_iteration *done,
+                          const struct recon_step *step);
 
 /* What JSON says of each reconstruction. */
 void recon_head_json(const struct recon *recon, struct json *json);

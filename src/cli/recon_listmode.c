@@ -337,13 +337,13 @@ lr_status recon_run(struct recon *recon, const lr_recon_params *params)
 {
     lr_vector image = lr_image_vector(recon->image), coefficients = {0};
     if (blobs_of(recon) == NULL) {
-        return lr_recon(params, &image);
+        return recon_call(recon, params, &image);
     }
     const lr_vector_params like = {.count = lr_operator_get_info(recon->setup.op)->num_voxels,
                                    .name = "coefficients of blobs",
                                    .log = &recon->setup.report->log};
     CLI_TRY(lr_vector_create(&like, &coefficients));
-    const lr_status status = lr_recon(params, &coefficients);
+    const lr_status status = recon_call(recon, params, &coefficients);
     const lr_status taken = recon->num_done > 0 ? recon_take_image(recon, &coefficients) : LR_OK;
     lr_vector_destroy(&coefficients);
     return status != LR_OK ? status : taken;

@@ -14,7 +14,7 @@ const struct cli_option recon_ranks_options[] = {
      "default exact",
      false},
     {"--local-iterations", "N",
-     "paper, distributed: of each rank between two exchanges; default: paper all, distributed 2",
+     "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4",
      false},
     {0},
 };
@@ -26,7 +26,7 @@ void recon_read_ranks(struct cli_args *args, struct recon_request *request)
     request->combine = (enum recon_combine)args_word(args, "--combine", names, 0);
     request->local_iterations =
         (int)args_int(args, "--local-iterations",
-                      request->combine == RECON_PAPER ? request->iterations : 2, range);
+                      request->combine == RECON_PAPER ? request->iterations : 4, range);
     if (request->combine == RECON_EXACT && args_has(args, "--local-iterations")) {
         args_complain(args, "--local-iterations belongs to --combine paper or distributed");
     }
@@ -380,6 +380,18 @@ void recon_finish_share(struct recon *recon)
 }
 
 /* --- all --- */
+
+void recon_ranks_json(const struct recon *recon, struct json *json)
+{
+    static const char *const names[] = {"exact", "paper", "distributed"};
+    if (recon->cluster.comm == NULL) {
+        return;
+    }
+    json_text(json, "combine", names[recon->request.combine]);
+    if (recon->request.combine != RECON_EXACT) {
+        json_int(json, "local_iterations", recon->request.local_iterations);
+    }
+}
 
 /* Results that all share come from like models. */
 lr_status recon_compare_operators(const struct recon *recon)

@@ -129,6 +129,7 @@ static struct recon_request read_request(struct cli_args *args)
         .efficiencies = args_text(args, "--efficiencies"),
         .corrections = args_text(args, "--corrections"),
         .initial = args_text(args, "--initial"),
+        .truth = args_text(args, "--truth"),
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
     };
@@ -158,6 +159,7 @@ static lr_status save_iteration(const struct recon *recon, const lr_iteration *d
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct recon *recon = user;
+    CLI_TRY(recon_note_step(recon, done->image));
     recon->history[recon->num_done] = *done;
     recon->history[recon->num_done].image = NULL;
     recon->num_done++;
@@ -202,7 +204,7 @@ static lr_status iterate(struct recon *recon)
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
     }
-    return recon_run(recon, &params);
+    return recon_combine(recon, &params);
 }
 
 /* --- the whole --- */
@@ -412,7 +414,9 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history =
         has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
-    if (recon->image == NULL || (recon->history == NULL && !has_frames)) {
+    recon->steps =
+        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->steps));
+    if (recon->image == NULL || ((recon->history == NULL || recon->steps == NULL) && !has_frames)) {
         return report_error(setup->report, LR_FAILED, "no memory for the image");
     }
     return has_frames ? reconstruct_frames(recon) : reconstruct_one(recon);
@@ -444,6 +448,7 @@ static lr_status run(struct cli_args *args)
     status = cluster_close(&recon.cluster, args->report, status);
     recon_finish_share(&recon);
     free(recon.history);
+    recon_finish_steps(&recon);
     lr_image_destroy(recon.image);
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
@@ -491,6 +496,7 @@ static const struct cli_option algorithm_options[] = {
     {"--initial", "IMAGE", "image to start from; default: ones", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
+    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
     {"--fit", NULL,
