@@ -47,6 +47,9 @@ struct recon_request {
     uint64_t bootstrap_seed;
     enum recon_combine combine;
     int local_iterations;
+    const char *checkpoint;
+    int checkpoint_every, first_after; /* iterations of --initial */
+    bool resumes;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
@@ -119,6 +122,7 @@ struct recon {
     struct recon_share share;
     struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
     double iterating_s, noting_s;
+    uint64_t digest;        /* of what was read, before ranks share it; 0 = of nothing */
     const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
@@ -187,6 +191,14 @@ lr_status recon_share_events(struct recon *recon);
 void recon_finish_share(struct recon *recon);
 void recon_ranks_json(const struct recon *recon, struct json *json);
 
+/* Checkpoints: what is in them, and going on from one, once the operator is there. */
+extern const struct cli_option recon_checkpoint_options[];
+void recon_read_checkpoint(struct cli_args *args, struct recon_request *request);
+void recon_digest(struct recon *recon, const void *bytes, int64_t count);
+void recon_digest_events(struct recon *recon);
+lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done);
+lr_status recon_resume(struct recon *recon);
+
 /* The schemes by which ranks make one image; recon_call is one reconstruction of an operator's image. */
 lr_status recon_combine(struct recon *recon, const lr_recon_params *params);
 lr_status recon_call(const struct recon *recon, const lr_recon_params *params, lr_vector *image);
@@ -195,7 +207,7 @@ void recon_step_json(struct json *json, const struct recon_step *step);
 void recon_finish_steps(struct recon *recon);
 
 /* Whether all ranks have read the same, and compute alike. */
-lr_status recon_compare_ranks(const struct recon *recon, const char *what, const void *bytes,
+lr_status recon_compare_ranks(struct recon *recon, const char *what, const void *bytes,
                               int64_t count);
 lr_status recon_compare_operators(const struct recon *recon);
 

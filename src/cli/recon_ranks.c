@@ -71,20 +71,17 @@ static lr_status number_visits(const struct recon *recon, int32_t *subset_of, in
     return is_done ? LR_OK : refuse_memory(recon);
 }
 
-/* Whether all ranks read the same: of numbers, their sum and a digest (Fowler, Noll and Vo's, 64 bits). */
-lr_status recon_compare_ranks(const struct recon *recon, const char *what, const void *bytes,
+/* Whether all ranks have the same, by a digest (Fowler, Noll and Vo's, 64 bits). */
+lr_status recon_compare_ranks(struct recon *recon, const char *what, const void *bytes,
                               int64_t count)
 {
     char text[64];
-    uint64_t digest = UINT64_C(0xcbf29ce484222325);
-    if (recon->cluster.comm == NULL) {
+    if (recon->cluster.comm == NULL && recon->request.checkpoint == NULL) {
         return LR_OK;
     }
-    for (int64_t k = 0; k < count; k++) {
-        digest = (digest ^ ((const unsigned char *)bytes)[k]) * UINT64_C(0x100000001b3);
-    }
+    recon_digest(recon, bytes, count);
     snprintf(text, sizeof(text), "%lld bytes, digest %016llx", (long long)count,
-             (unsigned long long)digest);
+             (unsigned long long)recon->digest);
     return lr_comm_same(recon->cluster.comm, what, text);
 }
 
@@ -202,9 +199,11 @@ static lr_status take_pairs(struct recon *recon, int32_t *pairs, int32_t *rank_o
     return keep_pairs(recon, &own);
 }
 
-static lr_status compare_data(const struct recon *recon)
+static lr_status compare_data(struct recon *recon, const lr_lor_data *data)
 {
-    const lr_lor_data *data = recon->inputs.data;
+    if (data == NULL) {
+        return LR_OK;
+    }
     CLI_TRY(recon_compare_ranks(recon, "measurement", data->values,
                                 data->count * (int64_t)sizeof(*data->values)));
     return data->index == NULL ? LR_OK
@@ -214,11 +213,12 @@ static lr_status compare_data(const struct recon *recon)
 
 lr_status recon_share_pairs(struct recon *recon)
 {
+    CLI_TRY(compare_data(recon, recon->inputs.data));
+    CLI_TRY(compare_data(recon, recon->inputs.additive));
     if (recon->cluster.comm == NULL) {
         return LR_OK;
     }
     const size_t num_pairs = (size_t)recon->setup.lors->num_pairs;
-    CLI_TRY(compare_data(recon));
     int32_t *pairs = calloc(num_pairs, sizeof(*pairs));
     int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
     recon->share.subset_of = calloc(num_pairs, sizeof(*recon->share.subset_of));
@@ -290,14 +290,14 @@ static lr_status check_views(const struct recon *recon, int num_views)
 
 lr_status recon_share_views(struct recon *recon, lr_histo_images **histo)
 {
-    if (recon->cluster.comm == NULL) {
-        return LR_OK;
-    }
     const int num_views = (*histo)->num_views;
-    CLI_TRY(check_views(recon, num_views));
     CLI_TRY(recon_compare_ranks(recon, "file of histo-images", (*histo)->values,
                                 num_views * lr_grid_num_voxels(&(*histo)->grid) *
                                     (int64_t)sizeof(float)));
+    if (recon->cluster.comm == NULL) {
+        return LR_OK;
+    }
+    CLI_TRY(check_views(recon, num_views));
     free(recon->share.subset_of);
     int32_t *views = calloc((size_t)num_views, sizeof(*views));
     recon->share.subset_of = calloc((size_t)num_views, sizeof(*recon->share.subset_of));
@@ -349,10 +349,13 @@ lr_status recon_share_events(struct recon *recon)
 {
     const int num_ranges = recon->request.subsets;
     lr_event_list *list = recon->inputs.list;
+    if (recon->cluster.comm != NULL || recon->request.checkpoint != NULL) {
+        recon_digest_events(recon);
+    }
+    CLI_TRY(recon_compare_ranks(recon, "list of events", &list->count, sizeof(list->count)));
     if (recon->cluster.comm == NULL) {
         return LR_OK;
     }
-    CLI_TRY(recon_compare_ranks(recon, "list of events", &list->count, sizeof(list->count)));
     if (list->count / num_ranges < recon->cluster.size) {
         return report_error(recon->setup.report, LR_USAGE,
                             "%d ranks for %lld events in %d subsets: some would have none: start "

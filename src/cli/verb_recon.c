@@ -137,6 +137,7 @@ static struct recon_request read_request(struct cli_args *args)
     read_model(args, &request);
     recon_read_bootstrap(args, &request);
     recon_read_ranks(args, &request);
+    recon_read_checkpoint(args, &request);
     request.without_fit = request.family == RECON_DIRECT && !args_has(args, "--fit");
     recon_check_family(args, request.family);
     check_measurement(args, &request);
@@ -164,6 +165,7 @@ static lr_status on_iteration(void *user, const lr_iteration *done)
     recon->history[recon->num_done].image = NULL;
     recon->num_done++;
     recon_say_iteration(recon, done);
+    CLI_TRY(recon_save_checkpoint(recon, done));
     const int every = recon->request.save_every;
     const bool is_due = every > 0 && done->number % every == 0;
     return is_due && recon->cluster.rank == 0 ? save_iteration(recon, done) : LR_OK;
@@ -382,6 +384,7 @@ static lr_status reconstruct_one(struct recon *recon)
     if (recon->request.has_psf) {
         CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     }
+    CLI_TRY(recon_resume(recon));
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
@@ -527,6 +530,7 @@ static const struct cli_syntax syntax = {
                {"kernel of --operator direct", direct_kernel_options},
                {"kernel of --operator listmode", recon_listmode_options},
                {"frames of --operator listmode", recon_frame_options},
+               {"checkpoints", recon_checkpoint_options},
                {"several ranks (mpirun -n G loraster recon ...)", recon_ranks_options},
                COMMON_GENERAL_GROUP},
 };

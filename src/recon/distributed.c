@@ -16,6 +16,7 @@
 #include "recon/compared.h"
 #include "recon/ranks.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,6 +24,9 @@ enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
 
 /* Of the image of ML-EM in each z, so that no voxel becomes 0 for good. */
 static const double share_of_em = 0.01;
+
+/* A likelihood that falls by less is that of rounding. */
+static const double rounding = 1e-8;
 
 /* Images. */
 enum {
@@ -101,7 +105,7 @@ static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
 static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
 {
     LR_TRY(find_fit(d, fit));
-    if (!d->has_before || fit->log_likelihood >= d->best) {
+    if (!d->has_before || fit->log_likelihood >= d->best - rounding * fabs(d->best)) {
         d->local += d->has_before && d->local < d->most;
         return LR_OK;
     }

@@ -7,12 +7,15 @@ usage: test_recon.py LORASTER RANKS TOPIC
 import array
 import json
 import os
+import random
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from ranks import FULL, HANG_S, environment, mpirun, need_mpirun, run_topics
+from ranks import FULL, HANG_S, MPIRUN, environment, mpirun, need_mpirun, run_topics
 
 program = sys.argv[1]
 need_mpirun(program)
@@ -97,12 +100,11 @@ def compare(words, sizes, *more):
 
 def exact():
     words = [*counts(), "--deterministic"]
-    compare(words, (2, 5), "--algorithm", "osem", "--subsets", 4)
-    compare(words, (3,), "--psf-mm", 3)
-    compare(words, (2,), "--algorithm", "bsrem", "--subsets", 3, "--prior", "rdp", "--beta", 1e-3)
-    ranks(2, *words, "--iterations", 10, "-o", path("a.nii"))
-    ranks(2, *words, "--iterations", 10, "-o", path("b.nii"))
-    assert image("a.nii") == image("b.nii"), "two runs of two ranks differ"
+    compare(words, (2, 3, 5), "--algorithm", "osem", "--subsets", 4)
+    bsrem = ["--algorithm", "bsrem", "--subsets", 3, "--prior", "rdp", "--beta", 1e-3, "--psf-mm", 3]
+    compare(words, (2,), *bsrem)
+    ranks(2, *words, *bsrem, "--iterations", 10, "-o", path("b.nii"))
+    assert image("x.nii") == image("b.nii"), "two runs of two ranks differ"
     found = json.loads(ranks(3, *words, "--iterations", 2, "--json", "-o", path("a.nii")).stdout)
     alone = json.loads(run(*words, "--iterations", 2, "--json", "-o", path("a.nii")).stdout)
     assert found["ranks"]["count"] == 3 and found["iterations"][1]["sent_bytes"] > 0
@@ -140,6 +142,182 @@ def compute():
     assert apart("one.nii", "x.nii") < CLOSE
 
 
-topics = {"exact": exact, "families": families, "compute": compute}
+def paper():
+    words = [*counts(), "--store", "yes", "--truth", path("truth.nii")]
+    errors = []
+    for size, more in ((3, ["--iterations", 10]),
+                       (2, ["--algorithm", "osem", "--subsets", 2, "--iterations", 6,
+                            "--local-iterations", 2])):
+        done = ranks(size, *words, *more, "--combine", "paper", "--json", "-o", path("p.nii"))
+        steps = json.loads(done.stdout)["iterations"]
+        assert len(steps) == (1 if size == 3 else 3), steps
+        for step in steps:
+            found = step["composition"]
+            assert len(found["weights"]) == size
+            assert abs(sum(found["weights"]) - 1) < 1e-9
+            assert found["residual"] <= min(found["guess_residuals"]) * (1 + 1e-9), found
+            assert found["residual"] <= found["clipped_residual"] * (1 + 1e-6), found
+        errors.append(steps[-1]["image_error"])
+        # What is written is what was weighed: its own projection has that residual.
+        run("project", *ring(), "--backend", "cpu", "--image", path("p.nii"), "-o", path("y.h5"))
+        again = residual(path("y.h5"), path("d.h5"))
+        assert again is None or abs(again / steps[-1]["composition"]["clipped_residual"] - 1) < 1e-4
+    # Not far from the image of all LORs.
+    alone = json.loads(run(*words, "--iterations", 10, "--json", "-o", path("one.nii")).stdout)
+    assert errors[0] < 1.5 * alone["iterations"][-1]["image_error"], errors
+
+
+def residual(projected, data):
+    """|y - A x|^2 of two HDF5 files of dense data; None where h5py is missing."""
+    try:
+        import h5py
+    except ImportError:
+        return None
+    with h5py.File(projected) as a, h5py.File(data) as b:
+        values = a["lor/values"][...].astype(float)
+        if "index" in b["lor"]:
+            values[b["lor/index"][...]] -= b["lor/values"][...]
+        else:
+            values -= b["lor/values"][...]
+        return float((values ** 2).sum())
+
+
+def distributed():
+    """On so coarse a grid the likelihood has one maximum, which ML-EM comes near in hundreds of steps."""
+    words = [*counts(), "--store", "yes"]
+    at = words.index("--grid")
+    words[at:at + 4] = ["--grid", "4,4,3", "--voxel-mm", "5"]
+    run(*words, "--iterations", 3000, "--quiet", "-o", path("one.nii"))
+    for local, size in ((4, 3), (8, 2)) if FULL else ((4, 3),):
+        done = ranks(size, *words, "--iterations", 1200, "--combine", "distributed",
+                     "--local-iterations", local, "--json", "-o", path("x.nii"))
+        steps = json.loads(done.stdout)["iterations"]
+        print(f"{size} ranks, {len(steps)} exchanges: {apart('one.nii', 'x.nii'):.2g} apart")
+        assert apart("one.nii", "x.nii") < 1e-3, apart("one.nii", "x.nii")
+        assert len(steps) < 1200 / local + 40, len(steps)
+        for a, b in zip(steps, steps[1:]):
+            assert b["log_likelihood"] > a["log_likelihood"] - 1e-6 * abs(a["log_likelihood"])
+    done = ranks(2, *events(), "--iterations", 12, "--combine", "distributed", "--json", "-o",
+                 path("x.nii"))
+    steps = json.loads(done.stdout)["iterations"]
+    assert steps[-1]["number"] == 12 and len(steps) < 7
+    assert steps[-1]["log_likelihood"] > steps[0]["log_likelihood"]
+
+
+def resume():
+    words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 2]
+    checkpoint = ["--checkpoint", path("c.h5")]
+    ranks(3, *words, "--iterations", 7, "-o", path("whole.nii"))
+    ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 2, "-o", path("x.nii"))
+    raw = Path(path("c.h5")).read_bytes()
+    for size in (3, 2, 1):
+        Path(path("c.h5")).write_bytes(raw)
+        more = [*words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii")]
+        done = ranks(size, *more) if size > 1 else run(*more)
+        assert "goes on after iteration 4, of 3 ranks" in done.stderr, done.stderr
+        assert apart("whole.nii", "x.nii") < (0 if size == 3 else CLOSE) + 1e-12
+    Path(path("c.h5")).write_bytes(raw)
+    for more, word in ((["--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2],
+                        "is of another reconstruction"), (["--seed"], None)):
+        if word is not None:
+            done = run(*[*words[:-4], *more], "--iterations", 7, *checkpoint, "--resume", "-o",
+                       path("x.nii"), code=3)
+            assert word in done.stderr
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
+        "native", "--seed", 2, "-o", path("d.h5"))
+    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=3)
+    assert done.stderr.count("loraster: error") == 1 and "is of other data" in done.stderr
+    Path(path("c.h5")).unlink()
+    done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
+    assert "begins with the first iteration" in done.stderr
+
+
+def children(pid):
+    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def kill():
+    """A rank that dies ends all, soon, with a code; what is on the disk is whole, and goes on."""
+    words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 3]
+    total = 400
+    ranks(3, *words, "--iterations", total, "-o", path("whole.nii"))
+    for moment in range(20 if FULL else 1):
+        Path(path("c.h5")).unlink(missing_ok=True)
+        kill_once([*words, "--iterations", 100 * total, "--checkpoint", path("c.h5"),
+                   "--checkpoint-every", 5, "--quiet", "-o", path("x.nii")], moment)
+    # Stopped after fewer iterations than those of the whole, which no kill at a random moment promises.
+    Path(path("c.h5")).unlink()
+    ranks(3, *words, "--iterations", 40, "--checkpoint", path("c.h5"), "--checkpoint-every", 40,
+          "-o", path("x.nii"))
+    ranks(3, *words, "--iterations", total, "--checkpoint", path("c.h5"), "--checkpoint-every", 50,
+          "--resume", "-o", path("x.nii"))
+    assert image("whole.nii") == image("x.nii")
+
+
+def kill_once(words, moment):
+    job = subprocess.Popen([MPIRUN, "-n", "3", program, *map(str, words)], env=ENVIRONMENT,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + HANG_S
+    while not Path(path("c.h5")).exists():
+        assert time.monotonic() < until and job.poll() is None, job.poll()
+        time.sleep(0.01)
+    random.seed(moment)
+    time.sleep(0.3 * random.random())
+    victims = children(job.pid)
+    assert len(victims) == 3, victims
+    os.kill(random.choice(victims), signal.SIGKILL)
+    begin = time.monotonic()
+    said = job.communicate(timeout=30)[1]
+    assert job.returncode != 0 and "signal 9" in said, (job.returncode, said)
+    while any(Path(f"/proc/{victim}").exists() for victim in victims):
+        assert time.monotonic() < begin + 30, "a rank lives on"
+        time.sleep(0.01)
+    print(f"ended {time.monotonic() - begin:.1f} s after a rank was killed")
+    # The last checkpoint is whole.
+    more = [word for word in words if word != "--quiet"]
+    more[more.index("--iterations") + 1] = 1
+    done = run(*more, "--resume", code=2)
+    assert "has all of the 1 iterations already" in done.stderr, done.stderr
+
+
+def mistakes():
+    """One message, of one rank, which names itself; the same exit code as of one process."""
+    words = counts()
+    for code, word, more in ((2, "know of no prior", ["--combine", "paper", "--algorithm", "bsrem"]),
+                             (3, "rank 0 of 3", ["--initial", path("missing.nii")]),
+                             (2, "subsets", ["--algorithm", "osem", "--subsets", 999]),
+                             (3, "rank 0 of 3", ["-o", "/nowhere/x.nii"])):
+        output = [] if "-o" in more else ["-o", path("x.nii")]
+        done = ranks(3, *words, *more, *output, code=None)
+        assert done.stderr.count("loraster: error") == 1 and word in done.stderr, done.stderr
+        assert done.returncode == (code if "/nowhere/x.nii" not in more else done.returncode)
+    two = Path(path("two.yaml"))
+    two.write_text(RING.replace("modules: 8", "modules: 3"))
+    run("simulate", "--scanner", two, *GRID, "--phantom", "spheres", "--counts", 2000, "--backend",
+        "native", "-o", path("two.h5"))
+    done = ranks(5, "recon", "--scanner", two, *GRID, "--data", path("two.h5"), "--backend",
+                 "native", "-o",
+                 path("x.nii"), code=2)
+    assert "start fewer ranks" in done.stderr and done.stderr.count("loraster: error") == 1
+    # Ranks that read different files, or compute by different backends: mpirun's MPMD.
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
+        "native", "--seed", 5, "-o", path("e.h5"))
+    for other, word in (([*words[:-3], path("e.h5"), *words[-2:]], "another measurement"),
+                        ([*words[:-1], "cpu"], "another backend or model")):
+        done = subprocess.run([MPIRUN, "-n", "1", program, *map(str, words), "-o", path("x.nii"),
+                               ":", "-n", "1", program, *map(str, other), "-o", path("x.nii")],
+                              env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S)
+        assert done.returncode == 3 and done.stderr.count("loraster: error") == 1, done.stderr
+        assert "rank 1 of 2" in done.stderr and word in done.stderr, done.stderr
+    done = run(*words, "--combine", "paper", "-o", path("x.nii"), code=2)
+    assert "mpirun" in done.stderr
+    if os.path.exists("/dev/full"):
+        done = ranks(2, *words, "--iterations", 1, "-o", "/dev/full", code=None)
+        assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
+
+
+topics = {"exact": exact, "families": families, "compute": compute, "paper": paper,
+          "distributed": distributed, "resume": resume, "kill": kill, "mistakes": mistakes}
 if __name__ == "__main__":
     run_topics(topics)
