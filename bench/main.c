@@ -8,6 +8,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_bench_correspondence,
     &verb_bench_direct,
     &verb_bench_listmode,
+    &verb_bench_cluster,
     NULL,
 };
 
