@@ -337,9 +337,9 @@ static void keep_slices(struct recon *recon, int num_ranges)
         const int64_t from = begin + cut_evenly(count, recon->cluster.size, recon->cluster.rank);
         const int64_t to = begin + cut_evenly(count, recon->cluster.size, recon->cluster.rank + 1);
         recon->share.ranges[r] = kept;
-        memmove(list->events + kept, list->events + from,
-                (size_t)(to - from) * sizeof(*list->events));
-        kept += to - from;
+        for (int64_t k = from; k < to; k++) {
+            recon_keep_event(&recon->inputs, k, kept++);
+        }
     }
     recon->share.ranges[num_ranges] = kept;
     list->count = kept;

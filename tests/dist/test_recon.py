@@ -240,7 +240,7 @@ def children(pid):
 def kill():
     """A rank that dies ends all, soon, with a code; what is on the disk is whole, and goes on."""
     words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 3]
-    total = 400
+    total = 100
     ranks(3, *words, "--iterations", total, "-o", path("whole.nii"))
     for moment in range(20 if FULL else 1):
         Path(path("c.h5")).unlink(missing_ok=True)
