@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { MOST_DEVICES = 64 };
 
@@ -60,6 +61,19 @@ static int list_processors(int *numbers)
     return count;
 }
 
+/* mpirun binds few ranks to one core each. */
+static void warn_of_binding(const struct cluster *cluster, struct report *report, int threads)
+{
+    const int local = lr_comm_get_info(cluster->comm).local_size;
+    const long all = sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads < all / local) {
+        report_info(report,
+                    "each rank may use %d of the %ld processors that %d rank%s share here: "
+                    "mpirun --bind-to none leaves them all",
+                    threads, all, local, local == 1 ? "" : "s");
+    }
+}
+
 void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
                     lr_operator_params *params)
 {
@@ -69,6 +83,7 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
     }
     if (!args_has(args, "--threads")) {
         params->threads = lr_comm_threads(cluster->comm);
+        warn_of_binding(cluster, args->report, params->threads);
     }
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     const char *backend = args_text(args, "--backend");

@@ -61,6 +61,21 @@ void recon_digest_events(struct recon *recon)
     }
 }
 
+/* What the model of a family has beside. */
+static void describe_family(const struct recon *recon, char *text, size_t room)
+{
+    const lr_listmode_info *events = lr_listmode_get_info(recon->setup.op);
+    const lr_resolution *resolution = &recon->direct.kernel.resolution;
+    if (events != NULL) {
+        snprintf(text, room, ", kernel %d %.9g %.9g, times of flight %d", (int)events->kernel,
+                 events->tube.width_mm, events->tube.fwhm_mm, recon->frames.has_tof);
+    } else if (recon->request.family == RECON_DIRECT) {
+        snprintf(text, room, ", kernel %.9g %d %.9g %.9g, factors %d", resolution->tof_ps,
+                 (int)resolution->model, resolution->radial_mm, resolution->axial_mm,
+                 recon->direct_factors != NULL);
+    }
+}
+
 static void describe(const struct recon *recon, char text[LR_CHECKPOINT_SETTINGS])
 {
     const struct recon_request *request = &recon->request;
@@ -69,13 +84,16 @@ static void describe(const struct recon *recon, char text[LR_CHECKPOINT_SETTINGS
     snprintf(text, LR_CHECKPOINT_SETTINGS,
              "family %d, scanner %.200s, backend %s, mode %d, rays %d, samples %d %d %d, mu steps "
              "%d, algorithm %d, subsets %d, relaxation %.9g, fall %.9g, prior %d %.9g %.9g %.9g, "
-             "psf %.9g %.9g %.9g, after %d",
+             "psf %.9g %.9g %.9g, efficiencies %d, attenuation %d, randoms %d, after %d",
              (int)request->family, recon->setup.scanner ? recon->setup.scanner->name : "none",
              info->backend, (int)info->mode, info->rays, info->samples[0], info->samples[1],
              info->samples[2], info->mu_steps, (int)request->algorithm, request->subsets,
              request->relaxation, request->relaxation_fall, request->has_prior, prior->beta,
              prior->gamma, prior->epsilon, request->psf_mm[0], request->psf_mm[1],
-             request->psf_mm[2], request->first_after);
+             request->psf_mm[2], request->efficiencies != NULL, recon->setup.mu != NULL,
+             recon->inputs.randoms != NULL, request->first_after);
+    const size_t used = strlen(text);
+    describe_family(recon, text + used, LR_CHECKPOINT_SETTINGS - used);
 }
 
 static void print_digest(const struct recon *recon, char text[65])

@@ -39,6 +39,10 @@ void recon_read_ranks(struct cli_args *args, struct recon_request *request)
         args_complain(args, "--combine paper composes guesses of mlem, osem or ramla: the least "
                             "squares of its weights know of no prior");
     }
+    if (request->combine == RECON_PAPER && request->save_every > 0) {
+        args_complain(args, "--save-every belongs to --combine exact or distributed: the guesses "
+                            "of ranks are no images of all counts");
+    }
     if (request->combine == RECON_DISTRIBUTED && request->algorithm != RECON_MLEM) {
         args_complain(args, "--combine distributed maximises the likelihood by updates of its own: "
                             "take --algorithm mlem");

@@ -201,10 +201,10 @@ void recon_report(const struct recon *recon, bool stopped)
                unit_of(recon));
         return;
     }
-    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g before its update, %.9g of "
-           "%.9g counts used\n",
+    const bool is_composed = recon->request.combine == RECON_PAPER;
+    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n",
            recon->request.output, last->number, emissions(recon), unit_of(recon),
-           last->log_likelihood, last->measured_counts,
+           last->log_likelihood, is_composed ? "" : " before its update", last->measured_counts,
            last->measured_counts + last->left_out_counts);
 }
 

@@ -305,7 +305,7 @@ static lr_status run(struct distributed *d)
     const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
     LR_TRY(lr_ranks_init(&d->ranks, d->params->comm, num_voxels, d->params->log));
     LR_TRY(lr_subsets_init(&d->subsets, d->params));
-    d->own_counts = d->subsets.list[0].counts;
+    d->own_counts = d->subsets.own_counts;
     LR_TRY(allocate(d));
     LR_TRY(start(d));
     while (d->done < d->wanted) {

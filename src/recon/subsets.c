@@ -306,12 +306,16 @@ static lr_status sum_ranks(struct lr_subsets *subsets)
 {
     lr_comm *comm = subsets->params->comm;
     const bool is_given = subsets->params->additive_sum > 0.0;
+    subsets->own_counts = subsets->counts;
     double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         subset->share = (double)subset->num_values;
         sums[2] += subset->share;
-        LR_TRY(lr_comm_sum_numbers(comm, &subset->share, 1));
+        double of_all[2] = {subset->share, subset->counts};
+        LR_TRY(lr_comm_sum_numbers(comm, of_all, 2));
+        subset->share = of_all[0];
+        subset->counts = of_all[1];
     }
     LR_TRY(lr_comm_sum_numbers(comm, sums, 3));
     subsets->counts = sums[0];

@@ -116,7 +116,7 @@ def exact():
 def families():
     listmode, direct = events(), histo()
     compare(listmode, (3,), "--algorithm", "osem", "--subsets", 3)
-    compare(direct, (2,), "--algorithm", "osem", "--subsets", 3)
+    compare(direct, (2,), "--algorithm", "ramla", "--subsets", 3)
     if not FULL:
         return
     for words in (listmode, direct, [*counts(), "--deterministic"]):
@@ -317,7 +317,35 @@ def mistakes():
         assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
 
 
-topics = {"exact": exact, "families": families, "compute": compute, "paper": paper,
+def bench():
+    """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
+    ring()
+    words = ["bench", "cluster", "--scanner", path("ring.yaml"), "--voxels", 6, "--voxel-mm", 4,
+             "--counts", 5000, "--iterations", 4, "--backend", "native", "--json"]
+    errors = []
+    for size in (1, 2):
+        done = run(*words) if size == 1 else ranks(size, *words, "--weak")
+        found = json.loads(done.stdout)
+        schemes = [scheme["scheme"] for scheme in found["schemes"]]
+        assert schemes == (["exact"] if size == 1 else ["exact", "paper", "distributed"])
+        for scheme in found["schemes"]:
+            assert scheme["iterations"][-1]["number"] == 4
+            assert scheme["project_seconds"] > 0 and (size == 1 or scheme["sent_bytes"] > 0)
+        assert found["grid"]["size"] == [6, 6, 6 * size]
+        errors.append(found["schemes"][0]["iterations"][-1]["image_error"])
+    strong = json.loads(ranks(2, *words, "--combine", "exact").stdout)
+    again = strong["schemes"][0]["iterations"][-1]["image_error"]
+    assert abs(again / errors[0] - 1) < 1e-4, "the counts depend on the number of ranks"
+    source = Path(__file__).resolve().parents[2]
+    script = [source / "tools/reproduce/cluster_ranks.sh", "--program", program, "--out",
+              path("out"), "--no-figures", "--ranks", 2]
+    done = subprocess.run([*map(str, script)], env=ENVIRONMENT | {"PYTHON": sys.executable},
+                          capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Residual: " in Path(path("out/report.txt")).read_text()
+
+
+topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
           "distributed": distributed, "resume": resume, "kill": kill, "mistakes": mistakes}
 if __name__ == "__main__":
     run_topics(topics)
