@@ -154,9 +154,9 @@ static lr_status take(struct recon *recon, lr_checkpoint *checkpoint)
     CLI_TRY(compare(recon, checkpoint));
     if (made >= request->iterations) {
         return report_error(recon->setup.report, LR_USAGE,
-                            "%s has all of the %d iterations already: ask for more, or leave out "
-                            "--resume",
-                            request->checkpoint, request->iterations);
+                            "%s has %d iterations already, and %d are asked for: ask for more, or "
+                            "leave out --resume",
+                            request->checkpoint, made, request->iterations);
     }
     request->iterations -= made;
     request->iterations_before = checkpoint->iterations;
