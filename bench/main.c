@@ -5,10 +5,7 @@
 #include "cli/verbs.h"
 
 static const struct cli_verb *const verbs[] = {
-    &verb_bench_correspondence,
-    &verb_bench_direct,
-    &verb_bench_listmode,
-    NULL,
+    &verb_bench_correspondence, &verb_bench_direct, &verb_bench_listmode, &verb_bench_cluster, NULL,
 };
 
 int main(int argc, char **argv)

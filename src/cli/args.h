@@ -33,6 +33,7 @@ struct cli_syntax {
     int most_positionals;    /* 0 = 4 */
     const char *summary;     /* one sentence */
     const char *example;     /* one complete command */
+    bool takes_ranks;        /* several processes that mpirun has started do it together */
     const char *program;     /* where another one has the verb: name and summary are enough here */
     struct cli_group groups[CLI_MAX_GROUPS];
 };

@@ -151,7 +151,8 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
     static const char *const storages[] = {"buffers", "textures", NULL};
     const lr_log *log = &args->report->log;
     const lr_lor_source factors = {.get = get_factors, .user = (void *)(uintptr_t)work->factors};
-    const lr_direct_params params = {
+    lr_operator_params local = {0};
+    lr_direct_params params = {
         .grid = &setup->grid.grid,
         .views = work->views,
         .num_views = work->num_views,
@@ -166,6 +167,13 @@ lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
         .progress = work->progress,
     };
     CLI_TRY(args->status);
+    if (work->cluster != NULL && work->cluster->comm != NULL) {
+        local.threads = params.threads;
+        local.device = params.device;
+        cluster_choose(work->cluster, args, &local);
+        params.threads = local.threads;
+        params.device = local.device;
+    }
     setup->op = lr_direct_create(&params);
     if (setup->op == NULL) {
         return report_reason(args->report);

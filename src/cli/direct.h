@@ -6,7 +6,7 @@
 #ifndef LR_CLI_DIRECT_H
 #define LR_CLI_DIRECT_H
 
-#include "common.h"
+#include "cluster.h"
 
 extern const struct cli_option direct_view_options[];   /* a set of views */
 extern const struct cli_option direct_kernel_options[]; /* resolution and support */
@@ -58,6 +58,7 @@ struct direct_work {
     int num_views;
     const lr_histo_images *factors; /* NULL = 1; outlives the operator */
     const lr_progress *progress;    /* of projections; NULL = none */
+    const struct cluster *cluster;  /* NULL = one process */
 };
 
 /* Makes setup->op on setup->grid.grid, and says on what. Factors must be of its grid and views. */

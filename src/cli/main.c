@@ -9,9 +9,12 @@ static const struct cli_syntax direct = {
     .verb = "bench direct", .summary = VERB_BENCH_DIRECT, .program = VERB_BENCH_PROGRAM};
 static const struct cli_syntax listmode = {
     .verb = "bench listmode", .summary = VERB_BENCH_LISTMODE, .program = VERB_BENCH_PROGRAM};
+static const struct cli_syntax cluster = {
+    .verb = "bench cluster", .summary = VERB_BENCH_CLUSTER, .program = VERB_BENCH_PROGRAM};
 static const struct cli_verb started_correspondence = {&correspondence, NULL};
 static const struct cli_verb started_direct = {&direct, NULL};
 static const struct cli_verb started_listmode = {&listmode, NULL};
+static const struct cli_verb started_cluster = {&cluster, NULL};
 
 static const struct cli_verb *const verbs[] = {
     &verb_info,
@@ -39,6 +42,7 @@ static const struct cli_verb *const verbs[] = {
     &started_correspondence,
     &started_direct,
     &started_listmode,
+    &started_cluster,
     &verb_view,
     &verb_demo,
     NULL,

@@ -106,12 +106,17 @@ static lr_status flush_output(struct report *report, lr_status status)
 static int run_verb(struct report *report, const struct cli_verb *verb, char *const *argv)
 {
     struct cli_args args;
+    int rank = 0;
+    const int size = verb->syntax->takes_ranks ? lr_comm_started(&rank) : 1;
+    if (size > 1) {
+        report_join_ranks(report, rank, size);
+    }
     lr_status status = args_parse(&args, verb->syntax, report, argv);
     report->quiet = args_has(&args, "--quiet");
     report->verbose = args_has(&args, "--verbose");
     report->json = args_has(&args, "--json");
     if (args.help) {
-        args_print_help(verb->syntax);
+        rank == 0 ? args_print_help(verb->syntax) : (void)0;
     } else if (status == LR_OK) {
         stop_catch_signals();
         status = verb->run(&args);

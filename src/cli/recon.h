@@ -5,11 +5,12 @@
  * known of each LOR, recon_bootstrap.c draws it again, recon_direct.c and recon_listmode.c do so for the families
  * of that name, recon_prior.c knows the prior, recon_corrections.c
  * what is known of each event, recon_frames.c cuts list mode into
- * intervals, recon_report.c says what came of it
+ * intervals, recon_ranks.c says what of it this rank of several has, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
 
+#include "cluster.h"
 #include "direct.h"
 #include "json.h"
 #include "lor_factors.h"
@@ -21,6 +22,7 @@
 enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
+enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
@@ -28,7 +30,7 @@ enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 struct recon_request {
     const char *data, *events, *crystal_map, *header;
     bool until_damage;
-    const char *additive, *efficiencies, *corrections, *initial, *output, *picture;
+    const char *additive, *efficiencies, *corrections, *initial, *truth, *output, *picture;
     enum recon_family family;
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
@@ -43,12 +45,17 @@ struct recon_request {
     double psf_mm[3];
     bool bootstraps;
     uint64_t bootstrap_seed;
+    enum recon_combine combine;
+    int local_iterations;
+    const char *checkpoint;
+    int checkpoint_every, first_after; /* iterations of --initial */
+    bool resumes;
 };
 
 /* What was measured, and what is known of each LOR. Sources point into this: it must not move. */
 struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
-    lr_image *initial, *kappa;
+    lr_image *initial, *kappa, *truth;
     lr_event_counts events;
     lr_event_list *list; /* of list mode: prompts alone */
     struct lor_factors factors;
@@ -83,6 +90,20 @@ struct recon_frames {
     int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
 };
 
+/* What is known of an image beside the iteration that made it. */
+struct recon_step {
+    double elapsed_s;   /* since iterations began */
+    double image_error; /* from the truth; -1 = not known */
+    double *weights;    /* owned; of --combine paper: what composition points to. NULL = none */
+    lr_composition composition;
+};
+
+/* What of the data this rank has. Zero: all. */
+struct recon_share {
+    int32_t *subset_of; /* owned [pairs, views or ranges of the rank] in the order of visits */
+    int64_t *ranges;    /* owned [subsets + 1] of events */
+};
+
 /* One reconstruction under way. Zero is valid. Must not move. */
 struct recon {
     struct setup setup;
@@ -97,6 +118,11 @@ struct recon {
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
     struct recon_frames frames;
+    struct cluster cluster;
+    struct recon_share share;
+    struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
+    double iterating_s, noting_s;
+    uint64_t digest;        /* of what was read, before ranks share it; 0 = of nothing */
     const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
@@ -156,11 +182,41 @@ void recon_close_frame(struct recon *recon, int k);
 void recon_finish_frames(struct recon *recon);
 void recon_frames_json(const struct recon *recon, bool stopped);
 
+/* Several ranks: each keeps what is its own of what it has read, in place. */
+extern const struct cli_option recon_ranks_options[];
+void recon_read_ranks(struct cli_args *args, struct recon_request *request);
+lr_status recon_share_pairs(struct recon *recon);
+lr_status recon_share_views(struct recon *recon, lr_histo_images **histo);
+lr_status recon_share_events(struct recon *recon);
+void recon_finish_share(struct recon *recon);
+void recon_ranks_json(const struct recon *recon, struct json *json);
+
+/* Checkpoints: what is in them, and going on from one, once the operator is there. */
+extern const struct cli_option recon_checkpoint_options[];
+void recon_read_checkpoint(struct cli_args *args, struct recon_request *request);
+void recon_digest(struct recon *recon, const void *bytes, int64_t count);
+void recon_digest_events(struct recon *recon);
+lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done);
+lr_status recon_resume(struct recon *recon);
+
+/* The schemes by which ranks make one image; recon_call is one reconstruction of an operator's image. */
+lr_status recon_combine(struct recon *recon, const lr_recon_params *params);
+lr_status recon_call(const struct recon *recon, const lr_recon_params *params, lr_vector *image);
+lr_status recon_note_step(struct recon *recon, const lr_vector *image);
+void recon_step_json(struct json *json, const struct recon_step *step);
+void recon_finish_steps(struct recon *recon);
+
+/* Whether all ranks have read the same, and compute alike. */
+lr_status recon_compare_ranks(struct recon *recon, const char *what, const void *bytes,
+                              int64_t count);
+lr_status recon_compare_operators(const struct recon *recon);
+
 /* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
 lr_status recon_open_events(struct recon *recon);
 
-/* One iteration as an object of JSON. */
-void recon_iteration_json(struct json *json, const lr_iteration *done);
+/* One iteration as an object of JSON. step: NULL = nothing more is known. */
+void recon_iteration_json(struct json *json, const lr_iteration *done,
+                          const struct recon_step *step);
 
 /* What JSON says of each reconstruction. */
 void recon_head_json(const struct recon *recon, struct json *json);

@@ -73,6 +73,10 @@ static lr_status read_additive(struct recon *recon)
         return LR_OK;
     }
     lr_histo_images *histo = lr_histo_images_read(recon->request.additive, log);
+    if (histo != NULL && recon_share_views(recon, &histo) != LR_OK) {
+        lr_histo_images_destroy(histo);
+        return report_reason(recon->setup.report);
+    }
     if (histo != NULL && lr_histo_images_check(histo, recon->setup.op, log) == LR_OK) {
         recon->inputs.additive = copy_data(recon, histo);
     }
@@ -84,8 +88,10 @@ static lr_status read_factors(struct recon *recon, const char *path)
 {
     recon->direct_factors =
         path != NULL ? lr_histo_images_read(path, &recon->setup.report->log) : NULL;
-    return path == NULL || recon->direct_factors != NULL ? LR_OK
-                                                         : report_reason(recon->setup.report);
+    if (path != NULL && recon->direct_factors == NULL) {
+        return report_reason(recon->setup.report);
+    }
+    return path != NULL ? recon_share_views(recon, &recon->direct_factors) : LR_OK;
 }
 
 static lr_status open_with(struct recon *recon, struct cli_args *args,
@@ -99,7 +105,8 @@ static lr_status open_with(struct recon *recon, struct cli_args *args,
                         &(struct direct_work){.views = counts->views,
                                               .num_views = counts->num_views,
                                               .factors = recon->direct_factors,
-                                              .progress = &recon->bar.within}));
+                                              .progress = &recon->bar.within,
+                                              .cluster = &recon->cluster}));
     recon->setup.op = direct->op;
     direct->op = NULL;
     recon->inputs.data = copy_data(recon, counts);
@@ -116,8 +123,9 @@ lr_status recon_open_direct(struct recon *recon, struct cli_args *args)
     recon->direct.grid.report = args->report;
     CLI_TRY(direct_read_kernel(&recon->direct, args));
     lr_histo_images *counts = lr_histo_images_read(recon->request.data, &args->report->log);
-    const lr_status status =
-        counts != NULL ? open_with(recon, args, counts) : report_reason(args->report);
+    lr_status status = counts != NULL ? LR_OK : report_reason(args->report);
+    status = status == LR_OK ? recon_share_views(recon, &counts) : status;
+    status = status == LR_OK ? open_with(recon, args, counts) : status;
     lr_histo_images_destroy(counts);
     return status;
 }

@@ -295,7 +295,7 @@ static void frame_json(struct json *json, const struct recon_frame *frame)
     json_number(json, "image_sum", frame->image_sum);
     json_open(json, "iterations", '[');
     for (int k = 0; k < frame->num_done; k++) {
-        recon_iteration_json(json, &frame->history[k]);
+        recon_iteration_json(json, &frame->history[k], NULL);
     }
     json_close(json, ']');
     json_close(json, '}');

@@ -161,6 +161,7 @@ lr_status recon_read_images(struct recon *recon)
     struct recon_inputs *inputs = &recon->inputs;
     CLI_TRY(read_image(&recon->setup, recon->request.kappa, &inputs->kappa));
     recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
+    CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
     return read_image(&recon->setup, recon->request.initial, &inputs->initial);
 }
 
@@ -169,6 +170,7 @@ lr_status recon_read_inputs(struct recon *recon)
     CLI_TRY(read_measurement(recon));
     CLI_TRY(recon_bootstrap_counts(recon));
     CLI_TRY(read_additive(recon));
+    CLI_TRY(recon_share_pairs(recon));
     CLI_TRY(recon_read_factors(recon));
     return recon_read_images(recon);
 }
@@ -179,6 +181,7 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lor_factors_finish(&inputs->factors);
     lr_image_destroy(inputs->initial);
     lr_image_destroy(inputs->kappa);
+    lr_image_destroy(inputs->truth);
     lr_lor_data_destroy(inputs->additive);
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);

@@ -255,6 +255,9 @@ static lr_status make_operator(struct recon *recon, bool has_tof)
     params->count = list->count;
     params->info = has_tof ? &list->info : NULL;
     params->num_ranges = recon->request.subsets;
+    params->ranges = recon->share.ranges;
+    params->sensitivity_part = recon->cluster.rank;
+    params->sensitivity_parts = recon->cluster.size;
     memcpy(params->samples, setup->params.samples, sizeof(params->samples));
     params->factors = setup->params.factors;
     params->event_factors =
@@ -285,6 +288,7 @@ lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
     CLI_TRY(sort_events(recon));
+    CLI_TRY(recon_share_events(recon));
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
@@ -349,13 +353,13 @@ lr_status recon_run(struct recon *recon, const lr_recon_params *params)
 {
     lr_vector image = lr_image_vector(recon->image), coefficients = {0};
     if (blobs_of(recon) == NULL) {
-        return lr_recon(params, &image);
+        return recon_call(recon, params, &image);
     }
     const lr_vector_params like = {.count = lr_operator_get_info(recon->setup.op)->num_voxels,
                                    .name = "coefficients of blobs",
                                    .log = &recon->setup.report->log};
     CLI_TRY(lr_vector_create(&like, &coefficients));
-    const lr_status status = lr_recon(params, &coefficients);
+    const lr_status status = recon_call(recon, params, &coefficients);
     const lr_status taken = recon->num_done > 0 ? recon_take_image(recon, &coefficients) : LR_OK;
     lr_vector_destroy(&coefficients);
     return status != LR_OK ? status : taken;

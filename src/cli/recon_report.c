@@ -80,7 +80,8 @@ static void fit_json(struct json *json, const lr_iteration *done)
     }
 }
 
-void recon_iteration_json(struct json *json, const lr_iteration *done)
+void recon_iteration_json(struct json *json, const lr_iteration *done,
+                          const struct recon_step *step)
 {
     json_open(json, NULL, '{');
     json_int(json, "number", done->number);
@@ -89,6 +90,15 @@ void recon_iteration_json(struct json *json, const lr_iteration *done)
     }
     json_number(json, "seconds", done->seconds);
     json_number(json, "device_seconds", done->device_seconds);
+    if (done->sent_bytes > 0) {
+        json_number(json, "project_seconds", done->project_seconds);
+        json_number(json, "exchange_seconds", done->exchange_seconds);
+        json_number(json, "waiting_seconds", done->waiting_seconds);
+        json_number(json, "sent_bytes", done->sent_bytes);
+    }
+    if (step != NULL) {
+        recon_step_json(json, step);
+    }
     json_close(json, '}');
 }
 
@@ -140,6 +150,8 @@ void recon_head_json(const struct recon *recon, struct json *json)
 {
     setup_json(&recon->setup, json);
     algorithm_json(&recon->request, json);
+    cluster_json(&recon->cluster, json);
+    recon_ranks_json(recon, json);
     if (recon->frames.count > 0) {
         events_json(json, &recon->frames.all->info.counts);
     }
@@ -158,7 +170,8 @@ static void print_json(const struct recon *recon, bool stopped)
     randoms_json(recon, &json);
     json_open(&json, "iterations", '[');
     for (int k = 0; k < recon->num_done; k++) {
-        recon_iteration_json(&json, &recon->history[k]);
+        recon_iteration_json(&json, &recon->history[k],
+                             recon->steps != NULL ? &recon->steps[k] : NULL);
     }
     json_close(&json, ']');
     json_number(&json, recon_counts_emissions(recon) ? "emissions" : "image_sum", emissions(recon));
@@ -188,10 +201,10 @@ void recon_report(const struct recon *recon, bool stopped)
                unit_of(recon));
         return;
     }
-    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g before its update, %.9g of "
-           "%.9g counts used\n",
+    const bool is_composed = recon->request.combine == RECON_PAPER;
+    printf("%s: iteration %d, %.9g %s, log-likelihood %.9g%s, %.9g of %.9g counts used\n",
            recon->request.output, last->number, emissions(recon), unit_of(recon),
-           last->log_likelihood, last->measured_counts,
+           last->log_likelihood, is_composed ? "" : " before its update", last->measured_counts,
            last->measured_counts + last->left_out_counts);
 }
 

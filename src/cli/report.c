@@ -40,12 +40,32 @@ void report_clear(struct report *report)
     }
 }
 
+/* Whether this process is one of several, and not the one that tells how it goes. */
+static bool is_silent(const struct report *report)
+{
+    return report->ranks.size > 1 && report->ranks.rank != 0;
+}
+
+static void hold_error(struct report_ranks *ranks, const char *sentence)
+{
+    if (ranks->held[0] == '\0') {
+        snprintf(ranks->held, sizeof(ranks->held), "%s%s", ranks->name, sentence);
+    }
+}
+
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
     struct report *report = user;
     if (level == LR_LOG_ERROR) {
         report->status = status;
+    }
+    if (level == LR_LOG_ERROR && report->ranks.size > 1) {
+        hold_error(&report->ranks, sentence);
+        return;
+    }
+    if (is_silent(report)) {
+        return;
     }
     if ((level == LR_LOG_DEBUG && !report->verbose) || (level == LR_LOG_INFO && report->quiet)) {
         return;
@@ -153,6 +173,36 @@ lr_status report_reason(const struct report *report)
     return stop_is_asked() ? LR_CANCELLED : LR_FAILED;
 }
 
+void report_join_ranks(struct report *report, int rank, int size)
+{
+    report->ranks = (struct report_ranks){.rank = rank, .size = size};
+    report->terminal = report->terminal && rank == 0;
+}
+
+void report_name_rank(struct report *report, int rank, int size, const char *machine)
+{
+    report_join_ranks(report, rank, size);
+    snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size,
+             machine);
+}
+
+void report_let_speak(struct report *report, int rank)
+{
+    report->ranks.speaker = rank;
+}
+
+/* Of several processes one says why. */
+static void tell_for_ranks(struct report *report, lr_status status)
+{
+    const struct report_ranks *ranks = &report->ranks;
+    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0;
+    if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED) {
+        fprintf(stderr, "loraster: error: %s\n", ranks->held);
+    } else if (is_stopped) {
+        fputs("loraster: stopped\n", stderr);
+    }
+}
+
 int report_exit_code(struct report *report, lr_status status)
 {
     static const int codes[] = {
@@ -168,6 +218,10 @@ int report_exit_code(struct report *report, lr_status status)
     const bool lost_device = status == LR_FAILED && report->status == LR_NO_DEVICE;
     if (lacks_memory || lost_device) {
         status = report->status; /* the sentence knows more than whoever gave up because of it */
+    }
+    if (report->ranks.size > 1) {
+        tell_for_ranks(report, status);
+        return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK) {
         fputs("loraster: error: this has failed without a reason: --verbose tells what came before "

@@ -10,6 +10,14 @@
 /* Exit codes of the program. */
 enum { CLI_DONE = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_BAD_INPUT = 3, CLI_NO_DEVICE = 4 };
 
+/* Of several processes that run a verb together. */
+struct report_ranks {
+    int rank, size;  /* size 0 or 1: this process alone */
+    int speaker;     /* the rank that tells its error */
+    char name[96];   /* "rank 2 of 5 on node7: "; "" before it is known */
+    char held[1200]; /* the first error, which is told at the end */
+};
+
 /* One per run of the program; `log` and `progress` point back to it, so it must not move. */
 struct report {
     lr_log log;
@@ -22,6 +30,7 @@ struct report {
     double start_s, phase_start_s, drawn_s, last_done;
     char phase[96];
     bool line_drawn;
+    struct report_ranks ranks;
 };
 
 void report_init(struct report *report);
@@ -37,6 +46,12 @@ lr_status report_reason(const struct report *report);
 
 /* The exit code for how a verb ended; says "stopped" when Ctrl-C ended it. */
 int report_exit_code(struct report *report, lr_status status);
+
+/* From here on rank 0 alone speaks, errors apart: each rank keeps its first one, and where the verb has
+ * ended (report_exit_code) the speaker, rank 0 unless another has been named, tells its own. */
+void report_join_ranks(struct report *report, int rank, int size);
+void report_name_rank(struct report *report, int rank, int size, const char *machine);
+void report_let_speak(struct report *report, int rank);
 
 /* Draws a line of progress where stderr is a terminal, a few times a second at most. */
 void report_line(struct report *report, const char *line);

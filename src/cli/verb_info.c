@@ -30,6 +30,8 @@ struct findings {
     struct trial backends[NUM_BACKENDS];
     struct trial direct_cuda, direct_automatic; /* of the family direct */
     struct trial listmode[NUM_LISTMODE];
+    struct trial mpi; /* of which `device` is the library */
+    lr_comm_support comm;
 };
 
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
@@ -159,6 +161,16 @@ static void create_listmode(struct trial *trial, const lr_lors *lors, int device
     take_operator(trial, op);
 }
 
+static struct trial try_mpi(lr_comm_support *support)
+{
+    struct trial trial = {.asked = "MPI"};
+    const lr_log log = {keep_reason, &trial};
+    trial.works = lr_comm_probe(support, &log) == LR_OK;
+    snprintf(trial.backend, sizeof(trial.backend), "MPI");
+    snprintf(trial.device, sizeof(trial.device), "%s", support->library);
+    return trial;
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -175,6 +187,7 @@ static void investigate(struct findings *found, int device, const lr_log *log)
     for (int k = 0; k < NUM_LISTMODE; k++) {
         found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
     }
+    found->mpi = try_mpi(&found->comm);
 }
 
 static void print_device(const lr_device *device, int index)
@@ -220,6 +233,18 @@ static void print_taken(const struct trial *automatic)
     printf("  auto      takes %s on %s\n", automatic->backend, automatic->device);
 }
 
+static void print_ranks(const struct findings *found)
+{
+    puts("\nseveral ranks (mpirun -n G loraster recon ...)");
+    print_trial(&found->mpi);
+    if (found->mpi.works) {
+        printf("            numbers of devices pass through the host%s; guesses %s\n",
+               found->comm.is_cuda_aware ? ", though this MPI could take them from CUDA" : "",
+               found->comm.can_compose ? "can be composed (LAPACKE)"
+                                       : "cannot be composed: built without LAPACKE");
+    }
+}
+
 static void print_findings(const struct findings *found)
 {
     printf("LORaster %s\n\nways to OpenGL, in the order they are tried\n", lr_version());
@@ -245,6 +270,7 @@ static void print_findings(const struct findings *found)
         const bool is_taken = found->listmode[k].works && strcmp(listmode_names[k], "auto") == 0;
         (is_taken ? print_taken : print_trial)(&found->listmode[k]);
     }
+    print_ranks(found);
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -297,6 +323,11 @@ static void print_json(const struct findings *found)
     for (int k = 0; k < NUM_LISTMODE; k++) {
         trial_json(&json, listmode_names[k], &found->listmode[k]);
     }
+    json_close(&json, '}');
+    json_open(&json, "ranks", '{');
+    trial_json(&json, "mpi", &found->mpi);
+    json_bool(&json, "cuda_aware", found->comm.is_cuda_aware);
+    json_bool(&json, "can_compose", found->comm.can_compose);
     json_close(&json, '}');
     common_json_end(&json);
 }

@@ -129,12 +129,15 @@ static struct recon_request read_request(struct cli_args *args)
         .efficiencies = args_text(args, "--efficiencies"),
         .corrections = args_text(args, "--corrections"),
         .initial = args_text(args, "--initial"),
+        .truth = args_text(args, "--truth"),
         .output = args_required(args, "-o"),
         .picture = args_text(args, "--png"),
     };
     read_algorithm(args, &request);
     read_model(args, &request);
     recon_read_bootstrap(args, &request);
+    recon_read_ranks(args, &request);
+    recon_read_checkpoint(args, &request);
     request.without_fit = request.family == RECON_DIRECT && !args_has(args, "--fit");
     recon_check_family(args, request.family);
     check_measurement(args, &request);
@@ -157,12 +160,15 @@ static lr_status save_iteration(const struct recon *recon, const lr_iteration *d
 static lr_status on_iteration(void *user, const lr_iteration *done)
 {
     struct recon *recon = user;
+    CLI_TRY(recon_note_step(recon, done->image));
     recon->history[recon->num_done] = *done;
     recon->history[recon->num_done].image = NULL;
     recon->num_done++;
     recon_say_iteration(recon, done);
+    CLI_TRY(recon_save_checkpoint(recon, done));
     const int every = recon->request.save_every;
-    return every > 0 && done->number % every == 0 ? save_iteration(recon, done) : LR_OK;
+    const bool is_due = every > 0 && done->number % every == 0;
+    return is_due && recon->cluster.rank == 0 ? save_iteration(recon, done) : LR_OK;
 }
 
 /* ML-EM is OSEM with one subset. */
@@ -189,6 +195,8 @@ static lr_status iterate(struct recon *recon)
         .prior = request->has_prior ? &request->prior : NULL,
         .iteration = on_iteration,
         .user = recon,
+        .comm = recon->cluster.comm,
+        .subset_of = recon->share.subset_of,
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };
@@ -198,7 +206,7 @@ static lr_status iterate(struct recon *recon)
         params.additive_source = lr_crystal_product_source(&recon->inputs.randoms->product);
         params.additive_sum = recon->inputs.randoms->delayeds;
     }
-    return recon_run(recon, &params);
+    return recon_combine(recon, &params);
 }
 
 /* --- the whole --- */
@@ -245,6 +253,9 @@ static lr_status conclude(struct recon *recon, lr_status status)
     if (stopped) {
         stop_wait_for_results();
     }
+    if (recon->cluster.rank != 0) {
+        return status;
+    }
     CLI_TRY(check_image(recon));
     CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
     if (recon->request.picture != NULL) {
@@ -262,7 +273,9 @@ static lr_status check_counts(const struct recon *recon)
 {
     const lr_lor_data *data = recon->inputs.data;
     const char *path = recon->request.data != NULL ? recon->request.data : recon->request.events;
-    if (common_sum(data->values, data->count) > 0) {
+    double counts = common_sum(data->values, data->count);
+    CLI_TRY(lr_comm_sum_numbers(recon->cluster.comm, &counts, 1));
+    if (counts > 0) {
         return LR_OK;
     }
     for (int64_t k = 0; k < data->count; k++) {
@@ -309,6 +322,7 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
     CLI_TRY(open_scanner(args, recon));
     CLI_TRY(check_outputs(args->report, &recon->request));
     CLI_TRY(setup_grid(setup, args, NULL));
+    cluster_choose(&recon->cluster, args, &setup->params);
     return recon->request.family == RECON_LISTMODE ? recon_open_listmode(recon, args)
                                                    : recon_read_inputs(recon);
 }
@@ -366,9 +380,11 @@ static lr_status reconstruct_one(struct recon *recon)
         CLI_TRY(setup_operator(setup));
         CLI_TRY(forecast(recon, &goes_on));
     }
+    CLI_TRY(recon_compare_operators(recon));
     if (recon->request.has_psf) {
         CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     }
+    CLI_TRY(recon_resume(recon));
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
@@ -401,10 +417,26 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history =
         has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
-    if (recon->image == NULL || (recon->history == NULL && !has_frames)) {
+    recon->steps =
+        has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->steps));
+    if (recon->image == NULL || ((recon->history == NULL || recon->steps == NULL) && !has_frames)) {
         return report_error(setup->report, LR_FAILED, "no memory for the image");
     }
     return has_frames ? reconstruct_frames(recon) : reconstruct_one(recon);
+}
+
+/* What several ranks cannot do, and what one alone has not. */
+static lr_status check_ranks(const struct recon *recon, const struct cli_args *args)
+{
+    if (recon->cluster.comm != NULL && args_has(args, "--dry-run")) {
+        return report_error(args->report, LR_USAGE,
+                            "--dry-run forecasts one process: leave mpirun out");
+    }
+    return recon->cluster.comm != NULL || recon->request.combine == RECON_EXACT
+               ? LR_OK
+               : report_error(args->report, LR_USAGE,
+                              "--combine %s needs several ranks: mpirun -n 2 loraster recon ...",
+                              args_text(args, "--combine"));
 }
 
 static lr_status run(struct cli_args *args)
@@ -412,8 +444,14 @@ static lr_status run(struct cli_args *args)
     struct recon recon = {.request = read_request(args), .start_s = report_seconds()};
     run_bar_init(&recon.bar, args->report);
     recon_read_frames(args, &recon);
-    const lr_status status = args->status == LR_OK ? reconstruct(args, &recon) : args->status;
+    lr_status status = args->status;
+    status = status == LR_OK ? cluster_open(&recon.cluster, args->report) : status;
+    status = status == LR_OK ? check_ranks(&recon, args) : status;
+    status = status == LR_OK ? reconstruct(args, &recon) : status;
+    status = cluster_close(&recon.cluster, args->report, status);
+    recon_finish_share(&recon);
     free(recon.history);
+    recon_finish_steps(&recon);
     lr_image_destroy(recon.image);
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
@@ -461,6 +499,7 @@ static const struct cli_option algorithm_options[] = {
     {"--initial", "IMAGE", "image to start from; default: ones", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
+    {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},
     {"--factors", "FILE", "direct: attenuation, efficiencies, geometry: histo-images", false},
     {"--fit", NULL,
@@ -481,6 +520,7 @@ static const struct cli_syntax syntax = {
     .example = "loraster recon --scanner siemens-mmr --events small_listmode_file.l "
                "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
                "--iterations 3 -o head.nii.gz --png head.png",
+    .takes_ranks = true,
     .groups = {{"input and output", input_options},
                {"algorithm and model", algorithm_options},
                {"prior of --algorithm bsrem", recon_prior_options},
@@ -490,6 +530,8 @@ static const struct cli_syntax syntax = {
                {"kernel of --operator direct", direct_kernel_options},
                {"kernel of --operator listmode", recon_listmode_options},
                {"frames of --operator listmode", recon_frame_options},
+               {"checkpoints", recon_checkpoint_options},
+               {"several ranks (mpirun -n G loraster recon ...)", recon_ranks_options},
                COMMON_GENERAL_GROUP},
 };
 

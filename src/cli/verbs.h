@@ -11,6 +11,7 @@
 #define VERB_BENCH_PROGRAM "loraster-bench"
 #define VERB_BENCH_CORRESPONDENCE "Times the matrix on each backend, and says how right it is."
 #define VERB_BENCH_DIRECT "Times projections of the family direct, beside its papers' figures."
+#define VERB_BENCH_CLUSTER "Times ranks that reconstruct together, and says how far they come."
 #define VERB_BENCH_LISTMODE "Times list mode over random lines, beside its paper's figures."
 
 extern const struct cli_verb verb_info;
@@ -38,6 +39,7 @@ extern const struct cli_verb verb_direct_project;
 extern const struct cli_verb verb_direct_recon;
 extern const struct cli_verb verb_bench_direct;
 extern const struct cli_verb verb_bench_listmode;
+extern const struct cli_verb verb_bench_cluster;
 extern const struct cli_verb verb_demo;
 extern const struct cli_verb verb_view;
 

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -139,6 +140,21 @@ lr_status lr_comm_barrier(lr_comm *comm)
 
 /* --- life --- */
 
+lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
+{
+    struct lr_comm_facts facts = {.rank = 0};
+    const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
+    *support = (lr_comm_support){.library = ""};
+    if (mpi == NULL) {
+        return LR_NO_DEVICE;
+    }
+    mpi->fns->describe(&facts);
+    snprintf(support->library, sizeof(support->library), "%s", facts.way);
+    support->is_cuda_aware = facts.is_cuda_aware;
+    support->can_compose = mpi->eigen != NULL;
+    return LR_OK;
+}
+
 static lr_status open_with(lr_comm *comm, const struct lr_mpi_plugin *mpi)
 {
     LR_TRY(mpi->fns->open(comm->log, &comm->facts));
@@ -221,6 +237,13 @@ lr_comm_info lr_comm_get_info(const lr_comm *comm)
                           .sent_bytes = comm->sent_bytes,
                           .moving_s = comm->moving_s,
                           .waiting_s = comm->waiting_s};
+}
+
+int lr_comm_threads(const lr_comm *comm)
+{
+    const int own = lr_num_processors(), all = (int)sysconf(_SC_NPROCESSORS_ONLN);
+    const int share = comm != NULL ? all / comm->facts.local_size : own;
+    return share < 1 ? 1 : share < own ? share : own;
 }
 
 /* --- numbers --- */

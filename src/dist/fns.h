@@ -29,6 +29,8 @@ struct lr_messages {
 struct lr_comm_fns {
     /* Once in a process. The sentence goes to the log. */
     lr_status (*open)(const lr_log *log, struct lr_comm_facts *facts);
+    /* Of the facts what is known without opening: way, is_cuda_aware. */
+    void (*describe)(struct lr_comm_facts *facts);
     /* All of them arrive before it returns. */
     lr_status (*transfer)(const struct lr_messages *messages);
     /* all: [size][bytes], of every rank. */

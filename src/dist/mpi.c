@@ -53,6 +53,12 @@ static void find_neighbours(struct lr_comm_facts *facts)
     }
 }
 
+static void describe(struct lr_comm_facts *facts)
+{
+    name_library(facts->way, sizeof(facts->way));
+    facts->is_cuda_aware = is_cuda_aware();
+}
+
 static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
 {
     int level = 0, is_open = 0, length = 0;
@@ -69,9 +75,8 @@ static lr_status open_mpi(const lr_log *log, struct lr_comm_facts *facts)
     MPI_Comm_size(MPI_COMM_WORLD, &facts->size);
     MPI_Get_processor_name(machine, &length);
     snprintf(facts->machine, sizeof(facts->machine), "%.*s", length, machine);
-    name_library(facts->way, sizeof(facts->way));
+    describe(facts);
     find_neighbours(facts);
-    facts->is_cuda_aware = is_cuda_aware();
     return LR_OK;
 }
 
@@ -120,6 +125,7 @@ static void close_mpi(bool is_whole)
 
 static const struct lr_comm_fns fns = {
     .open = open_mpi,
+    .describe = describe,
     .transfer = transfer,
     .gather_little = gather_little,
     .broadcast = broadcast,

@@ -50,6 +50,17 @@ typedef struct lr_comm_info {
  * 1 = this one alone. *rank: of this one; may be NULL. */
 LR_API int lr_comm_started(int *rank);
 
+/* What many processes could use here, without starting any. */
+typedef struct lr_comm_support {
+    char library[96]; /* "Open MPI v4.1.4" */
+    bool
+        is_cuda_aware; /* it could take memory of CUDA; numbers pass through the host all the same */
+    bool can_compose;  /* lr_compose has LAPACKE */
+} lr_comm_support;
+
+/* errors: LR_NO_DEVICE, logged, where LORaster was built without MPI, or it is not installed. */
+LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
+
 /* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
  * library is missing; LR_USAGE where ranks have other versions of LORaster. A process can open MPI's
  * once. */
@@ -59,6 +70,10 @@ LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
 LR_API void lr_comm_close(lr_comm *comm);
 
 LR_API lr_comm_info lr_comm_get_info(const lr_comm *comm);
+
+/* Threads with which the ranks of one machine share its processors: those that the process may use, at
+ * most a share of all there are; at least 1. */
+LR_API int lr_comm_threads(const lr_comm *comm);
 
 /* Tells the others, at their next call, that this rank has failed, and returns `status`, which is not
  * LR_OK. Where another has failed before, it does nothing. */

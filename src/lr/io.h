@@ -298,6 +298,28 @@ typedef struct lr_array {
 /* NumPy .npy, float32 little endian. */
 LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_log *log);
 
+/* --- checkpoints --- */
+
+/* A reconstruction amid its iterations: what it needs to go on from there. */
+typedef struct lr_checkpoint {
+    lr_image *image;     /* owned, after the last iteration */
+    int iterations;      /* that made it */
+    int ranks;           /* that made it; more or fewer may go on */
+    char settings[1024]; /* what must be the same in a command that goes on, as one line */
+    char digest[65];     /* of the inputs; likewise */
+} lr_checkpoint;
+
+enum { LR_CHECKPOINT_SETTINGS = 1024 };
+
+/* HDF5 (docs/formats/checkpoints.md), written whole or not at all: what was there stays until then.
+ * errors: LR_USAGE for a device or a pipe; LR_FAILED for the disk. */
+LR_API lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
+                                     const lr_log *log);
+
+/* On LR_OK lr_checkpoint_finish frees it. errors: LR_BAD_INPUT for a file that is none, or damaged. */
+LR_API lr_status lr_checkpoint_read(const char *path, lr_checkpoint *checkpoint, const lr_log *log);
+LR_API void lr_checkpoint_finish(lr_checkpoint *checkpoint);
+
 #ifdef __cplusplus
 }
 #endif

@@ -114,6 +114,10 @@ typedef struct lr_listmode_params {
     lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and
                                     computed there if it has not been. Outlives this one; NULL = none */
+    int sensitivity_part,
+        sensitivity_parts;       /* where several operators share it: the sensitivity is of
+                                  every parts-th of the lines alone, from the part-th on; the sum over
+                                  parts 0 .. parts - 1 is whole. 0, 0 = all lines */
     const char *backend;         /* "cuda", "compute", "native", "cpu"; NULL or "auto": the first
                                   that finds its device, compute on a graphics processor alone */
     lr_listmode_variant variant; /* of cuda */

@@ -7,6 +7,7 @@
 #define LR_LR_H
 
 #include <lr/blobs.h>
+#include <lr/comm.h>
 #include <lr/compare.h>
 #include <lr/crystals.h>
 #include <lr/device.h>

@@ -3,6 +3,7 @@
 #ifndef LR_RECON_H
 #define LR_RECON_H
 
+#include <lr/comm.h>
 #include <lr/factors.h>
 #include <lr/operator.h>
 
@@ -37,9 +38,13 @@ typedef struct lr_iteration {
     double sensitive_counts; /* sum over subsets and voxels of the subset's sensitivity * x after
                                 its update; of EM = measured_counts where b = 0 */
     double seconds;
-    double device_seconds;  /* that the device worked on projections, or whole updates, by its own
+    double project_seconds;  /* of them, that forward and back projections took */
+    double exchange_seconds; /* of several ranks: that they exchanged numbers, */
+    double waiting_seconds;  /* and that this one waited for slower ones */
+    double sent_bytes;       /* by this rank to others */
+    double device_seconds;   /* that the device worked on projections, or whole updates, by its own
                               clock; 0 = not measured */
-    const lr_vector *image; /* [num_voxels] after the last update, where the reconstruction has it:
+    const lr_vector *image;  /* [num_voxels] after the last update, where the reconstruction has it:
                                at the operator's place or on the host; lives during the call */
 } lr_iteration;
 
@@ -118,6 +123,7 @@ typedef struct lr_recon_params {
     lr_status (*iteration)(void *user,
                            const lr_iteration *done); /* after all subsets; may be NULL */
     void *user;
+    lr_comm *comm; /* ranks that reconstruct one image together, below; NULL = one process */
     const lr_log *log;
     const lr_progress *progress;
 } lr_recon_params;
@@ -155,6 +161,68 @@ LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
  * factor of exp(-10) from a voxel. docs/method/common.md, "Block RAMLA". */
 LR_API double lr_ramla_relaxation(int subsets);
 
+/* Several ranks (lr_recon_params.comm): each has an operator, data, factors and additive term of LORs, views
+ * or events of its own (lr_partition), which together are all; everything else of the params is the same on
+ * all ranks, additive_sum too, which is of all. subset_of is of this rank's pairs, numbered in the order of
+ * visits (lr_osem_visits); a rank may be without some subset. Operators of list mode share the sensitivity
+ * (lr_listmode_params.sensitivity_parts). Back-projections are summed over the ranks, each rank updates its
+ * slab of the image, and all get the image: the iterates of one process but for the rounding of sums. BSREM,
+ * whose prior looks at neighbours, is updated whole by every rank. What an iteration tells is of all ranks,
+ * seconds apart. errors: also what another rank met, and its status. */
+
+/* Guesses of several ranks, composed. */
+typedef struct lr_composition {
+    int iterations;        /* of each guess so far */
+    int count;             /* of guesses, one of each rank */
+    const double *weights; /* [count] alpha, whose sum is 1 */
+    const double
+        *guess_residuals;    /* [count] |y - b - A x_g|^2 over all LORs, of each guess alone */
+    double condition;        /* of the system for the weights; infinite where guesses do not
+                                     settle them, which are those of minimum norm then */
+    double residual;         /* of the composed image as it comes: at most that of any guess */
+    double clipped_residual; /* with negative voxels set to 0 */
+    int64_t negative_voxels;
+    double negative_sum;
+    lr_poisson_fit fit; /* of the image, with negative voxels set to 0 */
+    double seconds;     /* since the start, */
+    double compose_seconds,
+        sent_bytes;         /* for this composition: all of it, and what this rank sent */
+    const lr_vector *image; /* on the host; lives during the call */
+} lr_composition;
+
+typedef struct lr_compose_params {
+    lr_recon_params
+        local;     /* of this rank: operator, data and additive term of its own LORs, and how it
+                              iterates on them by itself; its `iterations` are all of them, comm and
+                              additive_sum are not read */
+    lr_comm *comm; /* required */
+    int local_iterations; /* of each guess before it is composed; 0 = all */
+    lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
+    void *user;
+} lr_compose_params;
+
+/* Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU Cluster, section V: every rank
+ * reconstructs from its own LORs alone, and x = sum over ranks of alpha_g x_g, with sum alpha_g = 1, is the
+ * least squares solution of A x = y - b over all LORs. Voxels that become negative are set to 0. Where
+ * iterations are left, all go on from the composed image, in voxels that are 0 from their own guess.
+ * image: [num_voxels], overwritten, the same on all ranks. errors: as lr_recon; LR_USAGE in list mode, whose
+ * values know of no LORs without events; LR_NO_DEVICE without LAPACKE. */
+LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
+
+typedef struct lr_distributed_params {
+    lr_recon_params
+        recon; /* as of several ranks above; one subset, no prior. `iterations` count every
+                              rank's walks over its data; `iteration` is called after each exchange, with
+                              the log-likelihood of the image before it */
+    int local_iterations; /* between two exchanges; 0 = 4. Fewer at first, and where the likelihood would fall */
+} lr_distributed_params;
+
+/* ML-EM of ranks that exchange two images every local_iterations walks over their data: between them each
+ * goes on by itself, its own data standing for all. The likelihood never falls, and the limit is that of
+ * ML-EM. A scheme of ours in the spirit of Cui, Pratx, Meng and Levin, Distributed MLEM, IEEE Trans. Med.
+ * Imag. 32 (2013); docs/method/cluster.md. image, errors: as lr_recon. */
+LR_API lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *image);
+
 /* lr_recon with LR_ALGORITHM_OSEM. errors: also LR_USAGE for another algorithm. */
 typedef lr_recon_params lr_osem_params;
 LR_API lr_status lr_osem(const lr_osem_params *params, lr_vector *image);
@@ -181,6 +249,9 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
  * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
+
+/* The subsets in the order of visits: order[n] is visited n-th. [subsets] */
+LR_API void lr_osem_visits(int subsets, int32_t *order);
 
 #ifdef __cplusplus
 }

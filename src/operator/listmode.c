@@ -127,6 +127,12 @@ static lr_status check(const lr_listmode_params *params)
     if ((int)params->variant < 0 || params->variant > LR_LISTMODE_FASTMATH) {
         return lr_error(params->log, LR_USAGE, "list mode has no variant %d", (int)params->variant);
     }
+    const int parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
+    if (params->sensitivity_part < 0 || params->sensitivity_part >= parts) {
+        return lr_error(params->log, LR_USAGE,
+                        "part %d of the sensitivity, of %d parts: give 0 to %d",
+                        params->sensitivity_part, parts, parts - 1);
+    }
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
         like == NULL || (like->listmode != NULL &&
@@ -315,6 +321,8 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->lors = params->lors;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
     family->seed = params->seed;
+    family->sensitivity_part = params->sensitivity_part;
+    family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
     family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
     LR_TRY(lr_listmode_events_copy(&family->events, params));

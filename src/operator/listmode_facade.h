@@ -34,6 +34,7 @@ struct lr_listmode_family {
     lr_lor_source factors;           /* of LORs; get == NULL: 1 */
     float *event_factors;            /* owned [count] the same of the events; NULL = 1 */
     int64_t wanted_lines;            /* of the sensitivity, at most */
+    int sensitivity_part, sensitivity_parts; /* which of its lines, of how many parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */
 };

@@ -62,7 +62,11 @@ static lr_event event_of(const lr_lors *lors, int64_t number)
 static int64_t gather(struct sum *sum, int half, int64_t end)
 {
     int64_t count = 0;
+    const struct lr_listmode_family *family = sum->family;
     for (int64_t line = sum->next + half; line < end; line += HALVES) {
+        if (line / HALVES % family->sensitivity_parts != family->sensitivity_part) {
+            continue;
+        }
         const int64_t lor = lor_of_line(sum, line);
         if (lr_lors_in_coincidence(sum->family->lors, lor)) {
             sum->numbers[count] = lor;
@@ -136,7 +140,8 @@ static lr_status add_all(struct sum *sum)
 {
     while (sum->next < sum->num_lines) {
         const int64_t left = sum->num_lines - sum->next;
-        const int64_t end = sum->next + (left < LINES_AT_ONCE ? left : LINES_AT_ONCE);
+        const int64_t most = (int64_t)LINES_AT_ONCE * sum->family->sensitivity_parts;
+        const int64_t end = sum->next + (left < most ? left : most);
         LR_TRY(lr_progress_report(sum->op->params.progress, "sensitivity", (double)sum->next,
                                   (double)sum->num_lines));
         for (int half = 0; half < HALVES; half++) {
@@ -158,7 +163,9 @@ static double find_error(const struct sum *sum, int64_t num_voxels)
         squares += apart * apart;
         total += sum->half[0][v] + sum->half[1][v];
     }
-    return sum->stride > 1.0 && total > 0.0 ? sqrt(squares * (double)num_voxels) / total : 0.0;
+    return sum->stride > 1.0 && total > 0.0
+               ? sqrt(squares * (double)num_voxels / sum->family->sensitivity_parts) / total
+               : 0.0;
 }
 
 static lr_status open_sum(struct sum *sum)

@@ -10,6 +10,7 @@
 #include "model/lors/lor_check.h"
 #include "operator/updates.h"
 #include "recon/compared.h"
+#include "recon/ranks.h"
 #include "recon/rule.h"
 #include "vector/later.h"
 
@@ -33,14 +34,16 @@ struct recon {
     const struct lr_update_rule *rule;
     const lr_operator_info *info;
     int iterations;
-    int iteration;         /* at hand, from 0, those before included */
+    double project_s; /* that projections took so far */
+    int iteration;    /* at hand, from 0, those before included */
+    struct lr_ranks ranks;
     lr_place *host;        /* with as many threads as the operator has; owned */
     lr_place *place;       /* where images are */
     lr_place *value_place; /* where LOR values are */
     struct lr_subsets subsets;
     struct lr_compared compared;
     struct lr_penalty penalty;      /* of rules that are penalised */
-    lr_vector *sensitivity;         /* [subsets] */
+    lr_vector *sensitivity;         /* [subsets] of the rank's slab */
     double *scale;                  /* [subsets] what the rule found of each */
     lr_vector image;                /* changed only when a subset's update is complete */
     lr_vector correction;           /* A^T ratio */
@@ -89,7 +92,14 @@ static lr_status check_iterations(const lr_recon_params *params)
 
 static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
 {
-    const bool is_wrong = params->subsets < 0 || params->subsets > lors->num_pairs;
+    const bool is_many = lr_comm_get_info(params->comm).size > 1;
+    const bool is_wrong = params->subsets < 0 || (!is_many && params->subsets > lors->num_pairs);
+    if (is_many && params->subsets > 1 && params->subset_of == NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "where several ranks reconstruct together, subset_of must say to which of "
+                        "the %d subsets this rank's pairs belong",
+                        params->subsets);
+    }
     const bool of_events = lr_operator_get_info(params->op)->of_events;
     if (is_wrong && lors->scanner == NULL) {
         return lr_error(params->log, LR_USAGE,
@@ -234,8 +244,8 @@ static lr_status allocate_steps(struct recon *recon)
         return LR_FAILED;
     }
     for (int k = 0; k < count; k++) {
-        LR_TRY(make_vector(recon, "the sensitivities of the subsets", recon->info->num_voxels,
-                           &recon->sensitivity[k]));
+        LR_TRY(make_vector(recon, "the sensitivities of the subsets",
+                           recon->ranks.end - recon->ranks.begin, &recon->sensitivity[k]));
     }
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
     return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
@@ -275,25 +285,44 @@ static void finish(struct recon *recon)
     lr_penalty_finish(&recon->penalty);
     lr_place_close(recon->host);
     lr_subsets_finish(&recon->subsets);
+    lr_ranks_finish(&recon->ranks);
+}
+
+/* That of all ranks. Each rank has a part of the LORs, or of events of which there is one sensitivity. */
+static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
+{
+    lr_operator *op = recon->params->op;
+    const struct lr_subsets *subsets = &recon->subsets;
+    const bool of_events = recon->info->of_events && recon->ranks.size > 1;
+    const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
+    LR_TRY(lr_operator_sensitivity(op, of_events ? NULL : pairs, host));
+    LR_TRY(lr_comm_sum(recon->ranks.comm, host));
+    const double share = of_events ? subsets->list[k].share : 1.0;
+    float *values = host->values;
+    for (int64_t v = 0; share != 1.0 && v < host->count; v++) {
+        values[v] = (float)(share * values[v]);
+    }
+    return LR_OK;
 }
 
 /* seen: [num_voxels] whether a subset sees the voxel. */
 static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
 {
-    const lr_selection *pairs = recon->subsets.count > 1 ? &recon->subsets.list[k].pairs : NULL;
     const struct lr_backend *whole = recon->whole;
     LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
-                         : lr_operator_sensitivity(recon->params->op, pairs, host));
+                         : sum_sensitivity(recon, k, host));
+    const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
     const float *values = host->values;
     for (int64_t v = 0; v < host->count; v++) {
         seen[v] |= values[v] > 0.0f;
     }
     if (whole == NULL) {
-        LR_TRY(lr_vector_copy(host, &recon->sensitivity[k]));
+        const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
+        LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
     }
     LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
     return recon->rule->start != NULL
-               ? recon->rule->start(whole != NULL ? host : &recon->sensitivity[k], &recon->scale[k])
+               ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
                : LR_OK;
 }
 
@@ -389,7 +418,8 @@ static lr_status open_whole(struct recon *recon)
     const struct lr_update_plan plan = {.num_subsets = recon->subsets.count,
                                         .algorithm = params->algorithm,
                                         .has_additive = has_additive(params)};
-    const bool is_whole = params->without_fit && !recon->subsets.is_sparse;
+    const bool is_whole =
+        params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
     return is_whole && !recon->rule->is_penalised
                ? lr_updates_open(params->op, &plan, &recon->whole)
                : LR_OK;
@@ -450,9 +480,10 @@ static lr_status fetch_image(struct recon *recon)
 static lr_status sensitive_counts(const struct recon *recon, int k, double *sum)
 {
     lr_vector_sums sums;
-    LR_TRY(lr_vector_add_up(&recon->image, &recon->sensitivity[k], &sums));
+    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
+    LR_TRY(lr_vector_add_up(&slab, &recon->sensitivity[k], &sums));
     *sum = sums.product;
-    return LR_OK;
+    return lr_ranks_add_up(&recon->ranks, sum, 1);
 }
 
 /* Of sparse data and events estimates are known where counts are; those of all LORs add up to the
@@ -466,6 +497,13 @@ static lr_status estimate_all(const struct recon *recon, int k, lr_poisson_fit *
     return LR_OK;
 }
 
+/* Whether ranks pass a subset over, they decide together, and before the update. */
+static lr_status add_fits(const struct recon *recon, struct lr_later_fit *later)
+{
+    LR_TRY(lr_later_fit_finish(later));
+    return lr_ranks_add_fits(&recon->ranks, &later->fit);
+}
+
 static lr_status fit(struct recon *recon, int k, lr_vector *values, struct lr_later_fit *later)
 {
     struct lr_compared_values with;
@@ -473,10 +511,12 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, struct lr_la
     const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
     const lr_poisson_ratio ratio = {&with.measured, additive, values};
     if (!recon->subsets.is_sparse && !recon->info->of_events) {
-        return lr_vector_divide_counts_later(&ratio, later);
+        LR_TRY(lr_vector_divide_counts_later(&ratio, later));
+        return recon->ranks.size > 1 ? add_fits(recon, later) : LR_OK;
     }
     *later = (struct lr_later_fit){0};
     LR_TRY(lr_vector_divide_counts(&ratio, &later->fit));
+    LR_TRY(lr_ranks_add_fits(&recon->ranks, &later->fit));
     return estimate_all(recon, k, &later->fit);
 }
 
@@ -496,19 +536,37 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
     }
 }
 
-/* The image after the update, in the correction's place, and its sums. */
+/* Of slabs. */
+static lr_status add_sums(const struct recon *recon, lr_vector_sums *sums)
+{
+    double numbers[3] = {sums->sum, sums->product, (double)sums->not_finite};
+    LR_TRY(lr_ranks_add_up(&recon->ranks, numbers, 3));
+    sums->sum = numbers[0];
+    sums->product = numbers[1];
+    sums->not_finite = (int64_t)numbers[2];
+    return LR_OK;
+}
+
+/* The image after the update, in the correction's place, and its sums. A rank updates its slab. */
 static lr_status correct(struct recon *recon, int k, const lr_vector *values, lr_vector_sums *sums)
 {
     const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
     struct lr_update_step step = describe_step(recon, k);
+    const lr_vector image = lr_ranks_slab(&recon->ranks, &recon->image);
+    lr_vector next = lr_ranks_slab(&recon->ranks, &recon->correction);
+    const double begin = lr_clock_seconds();
     LR_TRY(lr_project_back(&back, values, &recon->correction));
+    recon->project_s += lr_clock_seconds() - begin;
+    LR_TRY(lr_ranks_sum(&recon->ranks, &recon->correction));
     step.penalty = &recon->penalty;
-    step.image = &recon->image;
-    step.ratios = &recon->correction;
+    step.image = &image;
+    step.ratios = &next;
     step.sensitivity = &recon->sensitivity[k];
-    step.next = &recon->correction;
+    step.next = &next;
     LR_TRY(recon->rule->update(&step));
-    return lr_vector_add_up(&recon->correction, &recon->sensitivity[k], sums);
+    LR_TRY(lr_vector_add_up(&next, &recon->sensitivity[k], sums));
+    LR_TRY(add_sums(recon, sums));
+    return lr_ranks_gather(&recon->ranks, &recon->correction);
 }
 
 /* The image holds whole updates of finite numbers only. */
@@ -588,7 +646,9 @@ static lr_status visit(struct recon *recon, int k, struct found *sum)
     lr_vector values = lr_vector_part(&recon->values, 0, subset->num_values);
     lr_vector_sums sums;
     struct lr_later_fit later;
+    const double begin = lr_clock_seconds();
     LR_TRY(lr_project_forward(&forward, &recon->image, &values));
+    recon->project_s += lr_clock_seconds() - begin;
     add_device_seconds(recon, sum);
     LR_TRY(fit(recon, k, &values, &later));
     const bool is_known = later.place == NULL;
@@ -704,11 +764,22 @@ static lr_status visit_all(struct recon *recon, int number, struct found *found)
     return status;
 }
 
+static void describe_ranks(const struct recon *recon, const lr_comm_info *before,
+                           lr_iteration *done)
+{
+    const lr_comm_info now = lr_comm_get_info(recon->ranks.comm);
+    done->exchange_seconds = now.moving_s - before->moving_s;
+    done->waiting_seconds = now.waiting_s - before->waiting_s;
+    done->sent_bytes = now.sent_bytes - before->sent_bytes;
+}
+
 static lr_status iterate(struct recon *recon, int number)
 {
     const double begin = lr_clock_seconds();
     const int before = recon->params->iterations_before;
     const struct lr_backend *whole = recon->whole;
+    const double projected_s = recon->project_s;
+    const lr_comm_info comm = lr_comm_get_info(recon->ranks.comm);
     lr_iteration done = {.number = before + number, .image = &recon->image};
     struct found found = {0};
     recon->iteration = before + number - 1;
@@ -724,13 +795,20 @@ static lr_status iterate(struct recon *recon, int number)
     done.device_seconds =
         whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
+    describe_ranks(recon, &comm, &done);
+    done.project_seconds = recon->project_s - projected_s;
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     return hand_over(recon, &done);
 }
 
 static lr_status run(struct recon *recon)
 {
+    const int64_t num_voxels = recon->info->num_voxels;
+    LR_TRY(lr_ranks_init(&recon->ranks, recon->params->comm, num_voxels, recon->params->log));
     LR_TRY(lr_subsets_init(&recon->subsets, recon->params));
+    if (recon->rule->is_penalised) {
+        lr_ranks_share_nothing(&recon->ranks, num_voxels);
+    }
     LR_TRY(open_whole(recon));
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
@@ -751,13 +829,13 @@ static lr_status run(struct recon *recon)
 
 lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 {
-    LR_TRY(check_params(params, image));
+    LR_TRY(lr_comm_fail(params->comm, check_params(params, image)));
     struct recon recon = {.params = params,
                           .rule = rules[params->algorithm],
                           .info = lr_operator_get_info(params->op),
                           .iterations =
                               params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
-    LR_TRY(check_initial(params, recon.info->num_voxels));
+    LR_TRY(lr_comm_fail(params->comm, check_initial(params, recon.info->num_voxels)));
     lr_status status = run(&recon);
     if (recon.has_image && (status == LR_OK || status == LR_CANCELLED)) {
         lr_status got = recon.whole != NULL ? fetch_image(&recon) : LR_OK;
@@ -765,5 +843,5 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
         status = got != LR_OK ? got : status;
     }
     finish(&recon);
-    return status;
+    return lr_comm_fail(params->comm, status);
 }

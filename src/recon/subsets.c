@@ -43,7 +43,7 @@ static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *subset_of
 }
 
 /* Numbers by their bits read backwards: each visit is far from the ones before. */
-static void fill_order(int *order, int count)
+void lr_osem_visits(int count, int32_t *order)
 {
     int bits = 0, filled = 0;
     while (1 << bits < count) {
@@ -253,10 +253,11 @@ static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *subset_
                             (long long)pair, (int)subset_of[pair], subsets->count - 1);
         }
     }
+    const bool is_many = lr_comm_get_info(subsets->params->comm).size > 1;
     LR_TRY(list_pairs(subsets, subset_of));
     for (int k = 0; k < subsets->count; k++) {
         subsets->order[k] = k;
-        if (subsets->list[k].pairs.num_pairs == 0) {
+        if (subsets->list[k].pairs.num_pairs == 0 && !is_many) {
             return lr_error(log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
                             subsets->count);
         }
@@ -272,7 +273,7 @@ static lr_status deal_subsets(struct lr_subsets *subsets, int32_t *subset_of)
                         "no memory to deal %lld module pairs into %d subsets",
                         (long long)subsets->lors->num_pairs, subsets->count);
     }
-    fill_order(subsets->order, subsets->count);
+    lr_osem_visits(subsets->count, subsets->order);
     return list_pairs(subsets, subset_of);
 }
 
@@ -300,6 +301,31 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
     return LR_OK;
 }
 
+/* Counts and shares of all ranks. An additive sum that was given is of all ranks already. */
+static lr_status sum_ranks(struct lr_subsets *subsets)
+{
+    lr_comm *comm = subsets->params->comm;
+    const bool is_given = subsets->params->additive_sum > 0.0;
+    subsets->own_counts = subsets->counts;
+    double sums[3] = {subsets->counts, is_given ? 0.0 : subsets->additive_counts, 0.0};
+    for (int k = 0; k < subsets->count; k++) {
+        struct lr_subset *subset = &subsets->list[k];
+        subset->share = (double)subset->num_values;
+        sums[2] += subset->share;
+        double of_all[2] = {subset->share, subset->counts};
+        LR_TRY(lr_comm_sum_numbers(comm, of_all, 2));
+        subset->share = of_all[0];
+        subset->counts = of_all[1];
+    }
+    LR_TRY(lr_comm_sum_numbers(comm, sums, 3));
+    subsets->counts = sums[0];
+    subsets->additive_counts = is_given ? subsets->additive_counts : sums[1];
+    for (int k = 0; k < subsets->count; k++) {
+        subsets->list[k].share /= sums[2] > 0.0 ? sums[2] : 1.0;
+    }
+    return LR_OK;
+}
+
 lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *params)
 {
     const lr_operator_info *info = lr_operator_get_info(params->op);
@@ -317,7 +343,7 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     int32_t *subset_of = lr_alloc(info->lors->num_pairs, sizeof(*subset_of), what, log);
     const lr_status status = subset_of != NULL ? cut(subsets, subset_of) : LR_FAILED;
     free(subset_of);
-    return status;
+    return status == LR_OK ? sum_ranks(subsets) : status;
 }
 
 void lr_subsets_finish(struct lr_subsets *subsets)

@@ -17,7 +17,8 @@ struct lr_subset {
     lr_selection projected;  /* the LORs that are projected: those with counts where data is sparse,
                                 else those of the pairs */
     int64_t num_values;      /* how many they are */
-    double counts;           /* sum of y */
+    double counts;           /* sum of y, of all ranks */
+    double share;            /* of the values of all ranks that all subsets have */
     float *measured;         /* sparse: y in the order of the values; else NULL */
     float *additive;         /* sparse: b alike; NULL = none */
     struct lr_lor_run *runs; /* dense: [num_runs]; NULL where it is the only subset */
@@ -31,9 +32,10 @@ struct lr_subsets {
     const lr_lors *lors;
     int count;
     struct lr_subset *list; /* [count], in the order of lr_osem_subsets */
-    int *order;             /* [count] the order in which they are visited */
+    int32_t *order;         /* [count] the order in which they are visited */
     bool is_sparse;         /* whether data is */
-    double counts;          /* sum of y */
+    double counts;          /* sum of y, of all ranks */
+    double own_counts;      /* of this one */
     double additive_counts; /* sparse and events: sum of b over all LORs */
     int64_t most_values;    /* largest num_values */
 };

@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * bench cluster: iterations by as many ranks as mpirun has started, by each scheme that makes one image of
+ * their work; where their time goes, and how far the image comes. */
+#include "bench_cluster.h"
+
+#include "cli/direct.h"
+#include "cli/verbs.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const scheme_names[CLUSTER_NUM_SCHEMES + 1] = {"exact", "paper", "distributed",
+                                                                  NULL};
+
+/* --- the problem --- */
+
+/* This rank's pairs: every rank sees from all directions. */
+static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
+{
+    const lr_lors *all = bench->all;
+    lr_selection own = {.pairs = bench->pairs};
+    if (bench->cluster.size > all->num_pairs) {
+        return report_error(bench->report, LR_USAGE,
+                            "%d ranks for %lld pairs of modules: start fewer ranks",
+                            bench->cluster.size, (long long)all->num_pairs);
+    }
+    CLI_TRY(lr_osem_subsets(all, bench->cluster.size, rank_of));
+    for (int64_t pair = 0; pair < all->num_pairs; pair++) {
+        if (rank_of[pair] == bench->cluster.rank) {
+            bench->pairs[own.num_pairs++] = (int32_t)pair;
+        }
+    }
+    bench->lors = lr_lors_create_part(all, &own, &bench->report->log);
+    return bench->lors != NULL ? LR_OK : report_reason(bench->report);
+}
+
+static lr_status share_pairs(struct cluster_bench *bench)
+{
+    const size_t num_pairs = (size_t)bench->all->num_pairs;
+    int32_t *rank_of = calloc(num_pairs, sizeof(*rank_of));
+    bench->pairs = calloc(num_pairs, sizeof(*bench->pairs));
+    const bool has_all = rank_of != NULL && bench->pairs != NULL;
+    const lr_status status =
+        has_all ? list_pairs(bench, rank_of)
+                : report_error(bench->report, LR_FAILED, "no memory for the pairs of modules");
+    free(rank_of);
+    return status;
+}
+
+static lr_status open_operator(struct cluster_bench *bench)
+{
+    lr_operator_params params = bench->params;
+    params.lors = bench->lors;
+    params.grid = &bench->grid;
+    params.projections = 2.0 * bench->iterations * CLUSTER_NUM_SCHEMES;
+    bench->op = lr_operator_create(&params);
+    return bench->op != NULL ? LR_OK : report_reason(bench->report);
+}
+
+/* So many counts in all, over the ranks; those of a pair do not depend on how many there are. */
+static lr_status draw_counts(struct cluster_bench *bench)
+{
+    double sum = common_sum(bench->data->values, bench->data->count);
+    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, &sum, 1));
+    const double scale = sum > 0 ? bench->counts / sum : 0;
+    for (int64_t k = 0; k < bench->data->count; k++) {
+        bench->data->values[k] = (float)(scale * bench->data->values[k]);
+    }
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++) {
+        bench->truth->values[v] = (float)(scale * bench->truth->values[v]);
+    }
+    for (int64_t k = 0; k < bench->lors->num_pairs; k++) {
+        const int64_t begin = bench->lors->offsets[k];
+        CLI_TRY(lr_poisson(bench->data->values + begin, bench->lors->offsets[k + 1] - begin,
+                           (uint64_t)bench->pairs[k] + 1, &bench->report->log));
+    }
+    return LR_OK;
+}
+
+static lr_status make_data(struct cluster_bench *bench)
+{
+    const lr_log *log = &bench->report->log;
+    bench->truth =
+        lr_phantom_create(&(lr_phantom_params){.name = "spheres", .log = log}, &bench->grid);
+    bench->data = lr_lor_data_create(bench->lors, log);
+    bench->image = lr_image_create(&bench->grid, log);
+    if (bench->truth == NULL || bench->data == NULL || bench->image == NULL) {
+        return report_reason(bench->report);
+    }
+    const lr_vector truth = lr_image_vector(bench->truth);
+    lr_vector values = lr_lor_data_vector(bench->data);
+    CLI_TRY(lr_operator_forward(bench->op, NULL, &truth, &values));
+    return draw_counts(bench);
+}
+
+/* --- one scheme --- */
+
+static double find_error(const struct cluster_bench *bench, const float *values)
+{
+    double apart = 0, all = 0;
+    for (int64_t v = 0; v < lr_grid_num_voxels(&bench->grid); v++) {
+        const double t = bench->truth->values[v], difference = values[v] - t;
+        apart += difference * difference;
+        all += t * t;
+    }
+    return all > 0 ? sqrt(apart / all) : 0;
+}
+
+static lr_status keep(struct cluster_bench *bench, struct cluster_step step, const lr_vector *image)
+{
+    lr_vector host = lr_image_vector(bench->image);
+    struct cluster_outcome *outcome = bench->at_hand;
+    step.elapsed_s = report_seconds() - bench->begin_s - bench->noting_s;
+    const double begin_s = report_seconds();
+    CLI_TRY(lr_vector_copy(image, &host));
+    step.image_error = find_error(bench, bench->image->values);
+    bench->noting_s += report_seconds() - begin_s;
+    outcome->steps[outcome->num_steps++] = step;
+    return LR_OK;
+}
+
+static lr_status on_iteration(void *user, const lr_iteration *done)
+{
+    struct cluster_bench *bench = user;
+    bench->at_hand->project_s += done->project_seconds;
+    return keep(
+        bench,
+        (struct cluster_step){.number = done->number, .log_likelihood = done->log_likelihood},
+        done->image);
+}
+
+/* Of a guess: this rank's own. */
+static lr_status on_local(void *user, const lr_iteration *done)
+{
+    struct cluster_bench *bench = user;
+    bench->at_hand->project_s += done->project_seconds;
+    return LR_OK;
+}
+
+static lr_status on_composed(void *user, const lr_composition *done)
+{
+    struct cluster_bench *bench = user;
+    bench->at_hand->combine_s += done->compose_seconds;
+    return keep(bench,
+                (struct cluster_step){.number = done->iterations,
+                                      .log_likelihood = done->fit.log_likelihood},
+                done->image);
+}
+
+/* What every rank found, as the means and the largest over them. */
+static lr_status gather(struct cluster_bench *bench, struct cluster_outcome *outcome)
+{
+    double *const found[] = {&outcome->project_s, &outcome->exchange_s, &outcome->waiting_s,
+                             &outcome->combine_s, &outcome->sent_bytes};
+    double numbers[5], most[5];
+    for (int k = 0; k < 5; k++) {
+        numbers[k] = most[k] = *found[k];
+    }
+    CLI_TRY(lr_comm_sum_numbers(bench->cluster.comm, numbers, 5));
+    CLI_TRY(lr_comm_most(bench->cluster.comm, most, 5));
+    for (int k = 0; k < 5; k++) {
+        *found[k] = numbers[k] / bench->cluster.size;
+    }
+    outcome->most_project_s = most[0];
+    outcome->memory_bytes = (double)common_peak_memory();
+    CLI_TRY(lr_comm_most(bench->cluster.comm, &outcome->memory_bytes, 1));
+    return lr_comm_most(bench->cluster.comm, &outcome->seconds, 1);
+}
+
+static lr_status call(struct cluster_bench *bench, const lr_recon_params *params)
+{
+    lr_vector image = lr_image_vector(bench->image);
+    const struct cluster_outcome *outcome = bench->at_hand;
+    if (outcome->scheme == CLUSTER_PAPER) {
+        lr_compose_params all = {.local = *params,
+                                 .comm = bench->cluster.comm,
+                                 .local_iterations = bench->local_iterations,
+                                 .composed = on_composed,
+                                 .user = bench};
+        all.local.iteration = on_local;
+        return lr_compose(&all, &image);
+    }
+    const lr_distributed_params all = {.recon = *params,
+                                       .local_iterations = bench->local_iterations};
+    return outcome->scheme == CLUSTER_EXACT ? lr_recon(params, &image)
+                                            : lr_recon_distributed(&all, &image);
+}
+
+static lr_status measure(struct cluster_bench *bench, enum cluster_scheme scheme)
+{
+    struct cluster_outcome *outcome = &bench->outcomes[bench->num_outcomes];
+    const lr_comm_info before = lr_comm_get_info(bench->cluster.comm);
+    const lr_recon_params params = {.op = bench->op,
+                                    .data = bench->data,
+                                    .iterations = bench->iterations,
+                                    .subsets = 1,
+                                    .iteration = on_iteration,
+                                    .user = bench,
+                                    .comm = bench->cluster.comm,
+                                    .log = &bench->report->log,
+                                    .progress = &bench->report->progress};
+    *outcome = (struct cluster_outcome){.scheme = scheme};
+    outcome->steps = calloc((size_t)bench->iterations, sizeof(*outcome->steps));
+    if (outcome->steps == NULL) {
+        return report_error(bench->report, LR_FAILED, "no memory for the figures");
+    }
+    bench->num_outcomes++;
+    bench->at_hand = outcome;
+    CLI_TRY(lr_comm_barrier(bench->cluster.comm));
+    bench->begin_s = report_seconds();
+    bench->noting_s = 0;
+    CLI_TRY(call(bench, &params));
+    outcome->seconds = report_seconds() - bench->begin_s - bench->noting_s;
+    const lr_comm_info after = lr_comm_get_info(bench->cluster.comm);
+    outcome->exchange_s = after.moving_s - before.moving_s;
+    outcome->waiting_s = after.waiting_s - before.waiting_s;
+    outcome->sent_bytes = after.sent_bytes - before.sent_bytes;
+    return gather(bench, outcome);
+}
+
+/* --- what is said --- */
+
+static void print(const struct cluster_bench *bench)
+{
+    char bytes[32], memory[32];
+    printf(
+        "| ranks | scheme | iterations | seconds | project | exchange | wait | compose | sent by a "
+        "rank | memory | image error |\n|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        const struct cluster_outcome *outcome = &bench->outcomes[k];
+        const struct cluster_step *last = &outcome->steps[outcome->num_steps - 1];
+        printf("| %d | %s | %d | %.3f | %.3f | %.3f | %.3f | %.3f | %s | %s | %.4f |\n",
+               bench->cluster.size, scheme_names[outcome->scheme], last->number, outcome->seconds,
+               outcome->project_s, outcome->exchange_s, outcome->waiting_s, outcome->combine_s,
+               common_bytes(bytes, (int64_t)outcome->sent_bytes),
+               common_bytes(memory, (int64_t)outcome->memory_bytes), last->image_error);
+    }
+}
+
+static void outcome_json(const struct cluster_outcome *outcome, struct json *json)
+{
+    json_open(json, NULL, '{');
+    json_text(json, "scheme", scheme_names[outcome->scheme]);
+    json_number(json, "seconds", outcome->seconds);
+    json_number(json, "project_seconds", outcome->project_s);
+    json_number(json, "most_project_seconds", outcome->most_project_s);
+    json_number(json, "exchange_seconds", outcome->exchange_s);
+    json_number(json, "waiting_seconds", outcome->waiting_s);
+    json_number(json, "compose_seconds", outcome->combine_s);
+    json_number(json, "sent_bytes", outcome->sent_bytes);
+    json_number(json, "peak_memory_bytes", outcome->memory_bytes);
+    json_open(json, "iterations", '[');
+    for (int k = 0; k < outcome->num_steps; k++) {
+        const struct cluster_step *step = &outcome->steps[k];
+        json_open(json, NULL, '{');
+        json_int(json, "number", step->number);
+        json_number(json, "elapsed_seconds", step->elapsed_s);
+        json_number(json, "log_likelihood", step->log_likelihood);
+        json_number(json, "image_error", step->image_error);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+    json_close(json, '}');
+}
+
+static void print_json(const struct cluster_bench *bench)
+{
+    struct json json = common_json_begin("bench cluster");
+    const lr_operator_info *info = lr_operator_get_info(bench->op);
+    json_text(&json, "scanner", bench->scanner->name);
+    common_json_grid(&json, "grid", &bench->grid);
+    json_int(&json, "num_lors", bench->all->count);
+    json_text(&json, "backend", info->backend);
+    json_text(&json, "device", info->device);
+    json_int(&json, "threads", info->threads);
+    json_text(&json, "scaling", bench->is_weak ? "weak" : "strong");
+    json_number(&json, "counts", bench->counts);
+    json_int(&json, "local_iterations", bench->local_iterations);
+    json_int(&json, "rank_count", bench->cluster.size);
+    cluster_json(&bench->cluster, &json);
+    json_number(&json, "setup_seconds", bench->setup_s);
+    json_open(&json, "schemes", '[');
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        outcome_json(&bench->outcomes[k], &json);
+    }
+    json_close(&json, ']');
+    common_json_end(&json);
+}
+
+/* --- the verb --- */
+
+static void read_wish(struct cluster_bench *bench, struct cli_args *args)
+{
+    static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
+    static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", NULL};
+    const int voxels = (int)args_int(args, "--voxels", 32, at_least_one);
+    const int scheme = args_word(args, "--combine", scheme_names, -1);
+    const double voxel_mm = direct_number(args, "--voxel-mm", 64.0 / voxels, true);
+    for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) {
+        bench->schemes[k] = scheme < 0 || k == scheme;
+    }
+    bench->is_weak = args_has(args, "--weak");
+    bench->iterations = (int)args_int(args, "--iterations", 8, at_least_one);
+    bench->local_iterations = (int)args_int(args, "--local-iterations", 4, at_least_one);
+    bench->counts = direct_number(args, "--counts", 1e6, true);
+    bench->voxels = voxels;
+    bench->voxel_mm = voxel_mm;
+    bench->params = (lr_operator_params){
+        .backend = backends[args_word(args, "--backend", backends, 0)],
+        .threads = (int)args_int(args, "--threads", 0, at_least_one),
+        .device = (int)args_int(args, "--device", 0, at_least_zero),
+        .store = args_has(args, "--store") ? LR_STORE_YES : LR_STORE_NO,
+        .log = &bench->report->log,
+    };
+}
+
+/* Of weak scaling as many more layers as there are ranks, so that each has the same to do. */
+static void choose_grid(struct cluster_bench *bench)
+{
+    const int n = bench->voxels, ranks = bench->is_weak ? bench->cluster.size : 1;
+    const int size[3] = {n, n, n * ranks};
+    const double voxel_mm[3] = {bench->voxel_mm, bench->voxel_mm, bench->voxel_mm / ranks};
+    bench->grid = lr_grid_centred(size, voxel_mm);
+}
+
+static lr_status open_all(struct cluster_bench *bench, const char *name)
+{
+    bench->scanner = lr_scanner_read(name, &bench->report->log);
+    bench->all =
+        bench->scanner != NULL ? lr_lors_create(bench->scanner, &bench->report->log) : NULL;
+    if (bench->all == NULL) {
+        return report_reason(bench->report);
+    }
+    choose_grid(bench);
+    CLI_TRY(share_pairs(bench));
+    CLI_TRY(open_operator(bench));
+    return make_data(bench);
+}
+
+static lr_status measure_all(struct cluster_bench *bench, const struct cli_args *args)
+{
+    const char *name = args_text(args, "--scanner");
+    const double begin_s = report_seconds();
+    cluster_choose(&bench->cluster, args, &bench->params);
+    CLI_TRY(open_all(bench, name != NULL ? name : "cluster-paper-32"));
+    bench->setup_s = report_seconds() - begin_s;
+    for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) {
+        const bool is_possible = k == CLUSTER_EXACT || bench->cluster.size > 1;
+        CLI_TRY(bench->schemes[k] && is_possible ? measure(bench, (enum cluster_scheme)k) : LR_OK);
+    }
+    if (bench->cluster.rank == 0 && bench->num_outcomes > 0) {
+        report_clear(bench->report);
+        (bench->report->json ? print_json : print)(bench);
+    }
+    return LR_OK;
+}
+
+static void finish(struct cluster_bench *bench)
+{
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        free(bench->outcomes[k].steps);
+    }
+    lr_image_destroy(bench->truth);
+    lr_image_destroy(bench->image);
+    lr_lor_data_destroy(bench->data);
+    lr_operator_destroy(bench->op);
+    lr_lors_destroy(bench->lors);
+    lr_lors_destroy(bench->all);
+    lr_scanner_destroy(bench->scanner);
+    free(bench->pairs);
+}
+
+static lr_status run(struct cli_args *args)
+{
+    struct cluster_bench bench = {.report = args->report};
+    read_wish(&bench, args);
+    lr_status status = args->status;
+    status = status == LR_OK ? cluster_open(&bench.cluster, args->report) : status;
+    status = status == LR_OK ? measure_all(&bench, args) : status;
+    status = cluster_close(&bench.cluster, args->report, status);
+    finish(&bench);
+    return status;
+}
+
+static const struct cli_option options[] = {
+    {"--scanner", "NAME|FILE", "default cluster-paper-32", false},
+    {"--voxels", "N", "N x N x N of them; default 32", false},
+    {"--voxel-mm", "MM", "their edge; default 64 / N", false},
+    {"--weak", NULL, "as many times more layers of voxels as there are ranks", false},
+    {"--counts", "N", "photon pairs of the phantom; default 1000000", false},
+    {"--iterations", "N", "default 8", false},
+    {"--combine", "HOW", "exact, paper or distributed; default all", false},
+    {"--local-iterations", "N", "paper, distributed: between two exchanges; default 4", false},
+    {"--backend", "NAME", "cpu, raster, compute or native; default auto", false},
+    {"--store", NULL, "keep the matrix in memory", false},
+    {"--device", "N", "which usable device; default: that of the rank", false},
+    {"--threads", "N", "of each rank; default: its share of the processors", false},
+    {0},
+};
+
+static const struct cli_syntax syntax = {
+    .verb = "bench cluster",
+    .summary = VERB_BENCH_CLUSTER,
+    .example = "mpirun -n 2 loraster bench cluster --voxels 64 --json",
+    .takes_ranks = true,
+    .groups = {{"ranks", options}, COMMON_GENERAL_GROUP},
+};
+
+const struct cli_verb verb_bench_cluster = {&syntax, run};

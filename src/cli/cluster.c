@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "cluster.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+enum { MOST_DEVICES = 64 };
+
+lr_status cluster_open(struct cluster *cluster, struct report *report)
+{
+    *cluster = (struct cluster){.size = lr_comm_started(&cluster->rank)};
+    if (cluster->size == 1) {
+        return LR_OK;
+    }
+    cluster->comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI, .log = &report->log});
+    if (cluster->comm == NULL) {
+        return report_reason(report);
+    }
+    const lr_comm_info info = lr_comm_get_info(cluster->comm);
+    report_name_rank(report, info.rank, info.size, info.machine);
+    report_info(report, "%d ranks by %s, %d of them on %s", info.size, info.way, info.local_size,
+                info.machine);
+    cluster->rank = info.rank;
+    cluster->size = info.size;
+    return info.failed_status;
+}
+
+lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status)
+{
+    if (cluster->comm == NULL) {
+        return status;
+    }
+    status = status != LR_OK ? lr_comm_fail(cluster->comm, status) : lr_comm_barrier(cluster->comm);
+    const lr_comm_info info = lr_comm_get_info(cluster->comm);
+    if (info.failed_status != LR_OK) {
+        status = info.failed_status;
+        report_let_speak(report, info.failed_rank);
+    }
+    lr_comm_close(cluster->comm);
+    cluster->comm = NULL;
+    return status;
+}
+
+/* How many graphics processors there are, and which number each has. A processor is listed once for each
+ * way to it: those that EGL enumerates are told apart. */
+static int list_processors(int *numbers)
+{
+    static lr_device devices[MOST_DEVICES];
+    int count = 0, usable = 0, listed = lr_device_list(devices, MOST_DEVICES, NULL);
+    listed = listed < MOST_DEVICES ? listed : MOST_DEVICES;
+    for (int k = 0; k < listed; k++) {
+        const bool is_enumerated = strncmp(devices[k].way, "egl device", 10) == 0;
+        if (devices[k].usable && !devices[k].software && is_enumerated) {
+            numbers[count++] = usable;
+        }
+        usable += devices[k].usable;
+    }
+    return count;
+}
+
+/* mpirun binds few ranks to one core each. */
+static void warn_of_binding(const struct cluster *cluster, struct report *report, int threads)
+{
+    const int local = lr_comm_get_info(cluster->comm).local_size;
+    const long all = sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads < all / local) {
+        report_info(report,
+                    "each rank may use %d of the %ld processors that %d rank%s share here: "
+                    "mpirun --bind-to none leaves them all",
+                    threads, all, local, local == 1 ? "" : "s");
+    }
+}
+
+void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
+                    lr_operator_params *params)
+{
+    int numbers[MOST_DEVICES];
+    if (cluster->comm == NULL) {
+        return;
+    }
+    if (!args_has(args, "--threads")) {
+        params->threads = lr_comm_threads(cluster->comm);
+        warn_of_binding(cluster, args->report, params->threads);
+    }
+    const lr_comm_info info = lr_comm_get_info(cluster->comm);
+    const char *backend = args_text(args, "--backend");
+    const bool is_host =
+        backend != NULL && (strcasecmp(backend, "cpu") == 0 || strcasecmp(backend, "native") == 0);
+    if (!args_has(args, "--device") && info.local_size > 1 && !is_host) {
+        const int count = list_processors(numbers);
+        params->device = count > 0 ? numbers[info.local_rank % count] : 0;
+    }
+}
+
+void cluster_json(const struct cluster *cluster, struct json *json)
+{
+    if (cluster->comm == NULL) {
+        return;
+    }
+    const lr_comm_info info = lr_comm_get_info(cluster->comm);
+    json_open(json, "ranks", '{');
+    json_int(json, "count", info.size);
+    json_int(json, "on_this_machine", info.local_size);
+    json_text(json, "by", info.way);
+    json_bool(json, "cuda_aware", info.is_cuda_aware);
+    json_number(json, "sent_bytes", info.sent_bytes);
+    json_number(json, "exchange_seconds", info.moving_s);
+    json_number(json, "waiting_seconds", info.waiting_s);
+    json_close(json, '}');
+}

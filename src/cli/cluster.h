@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A verb that several processes run together, started by mpirun. Rank 0 alone says how it goes and writes
+ * results; of errors one rank speaks, and names itself. */
+#ifndef LR_CLI_CLUSTER_H
+#define LR_CLI_CLUSTER_H
+
+#include "common.h"
+
+#include <lr/comm.h>
+
+/* Zero is one process. */
+struct cluster {
+    lr_comm *comm; /* NULL before it is open, and where there is one process */
+    int rank, size;
+};
+
+/* Opens the communicator, where there are several ranks. */
+lr_status cluster_open(struct cluster *cluster, struct report *report);
+
+/* Tells the others how the verb has ended here, learns whether it ended well there, and returns what is
+ * true of all. The communicator is closed. */
+lr_status cluster_close(struct cluster *cluster, struct report *report, lr_status status);
+
+/* Unless the command line names them: the device that is local to this rank, and its share of the
+ * machine's processors. */
+void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
+                    lr_operator_params *params);
+
+/* "ranks" of JSON: how many, and by what they exchange numbers; nothing of one process. */
+void cluster_json(const struct cluster *cluster, struct json *json);
+
+#endif

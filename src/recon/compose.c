@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Guesses of ranks, composed: Toth, Magdics and Szirmay-Kalos, Fast System Matrix Generation on a GPU
+ * Cluster, section V. docs/method/cluster.md. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dist/weights.h"
+#include "recon/lor_cursor.h"
+#include "recon/ranks.h"
+
+#include <lr/recon.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Values of all guesses that are projected at a time. */
+enum { VALUES_AT_ONCE = 1 << 24, LEAST_AT_ONCE = 1 << 16 };
+
+enum { DEFAULT_ITERATIONS = 3 };
+
+struct compose {
+    const lr_compose_params *params;
+    const lr_recon_params *local;
+    lr_comm *comm;
+    const lr_lors *lors;
+    int size, rank;
+    int64_t num_voxels;
+    float *guesses;  /* [size][num_voxels] */
+    float *start;    /* [num_voxels] that this rank iterates from */
+    float *image;    /* [num_voxels] composed */
+    float *values;   /* [size][longest] projected, of a window of pairs */
+    float *measured; /* [longest] */
+    float *additive; /* [longest] */
+    int32_t *pairs;  /* [num_pairs] */
+    int64_t longest;
+    double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
+    double *weights;   /* [size] */
+    double *residuals; /* [size] */
+    double begin_s;
+};
+
+/* --- a window of this rank's LORs --- */
+
+struct window {
+    lr_selection part;
+    int64_t first, count; /* LORs, which are consecutive */
+};
+
+static int64_t most_at_once(const struct compose *compose)
+{
+    const int64_t most = VALUES_AT_ONCE / (compose->size + 2);
+    return most > LEAST_AT_ONCE ? most : LEAST_AT_ONCE;
+}
+
+/* The pairs from `begin` on; at least one. */
+static struct window cut_window(const struct compose *compose, int64_t begin)
+{
+    const lr_lors *lors = compose->lors;
+    int64_t end = begin + 1;
+    while (end < lors->num_pairs &&
+           lors->offsets[end + 1] - lors->offsets[begin] <= most_at_once(compose)) {
+        end++;
+    }
+    return (struct window){.part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
+                           .first = lors->offsets[begin],
+                           .count = lors->offsets[end] - lors->offsets[begin]};
+}
+
+static int64_t find_longest(const struct compose *compose)
+{
+    int64_t longest = 0;
+    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
+        const struct window window = cut_window(compose, begin);
+        longest = window.count > longest ? window.count : longest;
+        begin += window.part.num_pairs;
+    }
+    return longest;
+}
+
+static void read_data(const lr_lor_data *data, const struct window *window, float *to)
+{
+    struct lr_lor_cursor cursor = lr_lor_cursor_at(data, window->first);
+    for (int64_t k = 0; k < window->count; k++) {
+        to[k] = (float)lr_lor_cursor_read(&cursor, window->first + k);
+    }
+}
+
+static lr_status read_window(struct compose *compose, const struct window *window)
+{
+    const lr_recon_params *local = compose->local;
+    const lr_lor_span span = {.first = window->first, .count = window->count};
+    read_data(local->data, window, compose->measured);
+    if (local->additive_source.get != NULL) {
+        return local->additive_source.get(local->additive_source.user, &span, compose->additive);
+    }
+    read_data(local->additive, window, compose->additive);
+    return LR_OK;
+}
+
+static lr_status project(const struct compose *compose, const struct window *window,
+                         const float *image, float *values)
+{
+    const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
+    lr_vector to = lr_vector_of_floats(values, window->count);
+    return lr_operator_forward(compose->local->op, &window->part, &from, &to);
+}
+
+/* --- B and b --- */
+
+static double dot(const float *a, const float *b, int64_t count)
+{
+    double sum = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        sum += (double)a[k] * b[k];
+    }
+    return sum;
+}
+
+static lr_status add_window(struct compose *compose, const struct window *window)
+{
+    const int size = compose->size;
+    double *with = compose->sums + size * size;
+    LR_TRY(read_window(compose, window));
+    for (int64_t k = 0; k < window->count; k++) {
+        compose->measured[k] -= compose->additive[k];
+    }
+    for (int g = 0; g < size; g++) {
+        const float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
+        float *values = compose->values + (int64_t)g * compose->longest;
+        LR_TRY(project(compose, window, guess, values));
+        for (int k = 0; k <= g; k++) {
+            const double sum =
+                dot(values, compose->values + (int64_t)k * compose->longest, window->count);
+            compose->sums[g * size + k] += sum;
+            compose->sums[k * size + g] += k != g ? sum : 0.0;
+        }
+        with[g] += dot(values, compose->measured, window->count);
+    }
+    with[size] += dot(compose->measured, compose->measured, window->count);
+    return LR_OK;
+}
+
+static lr_status add_up(struct compose *compose)
+{
+    const int count = compose->size * compose->size + compose->size + 1;
+    const double num_pairs = (double)compose->lors->num_pairs;
+    memset(compose->sums, 0, (size_t)count * sizeof(*compose->sums));
+    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
+        const struct window window = cut_window(compose, begin);
+        LR_TRY(lr_progress_report(compose->local->progress, "projecting the guesses", (double)begin,
+                                  num_pairs));
+        LR_TRY(add_window(compose, &window));
+        begin += window.part.num_pairs;
+    }
+    return lr_comm_sum_numbers(compose->comm, compose->sums, count);
+}
+
+static lr_status share_guesses(struct compose *compose)
+{
+    for (int g = 0; g < compose->size; g++) {
+        lr_vector guess = lr_vector_of_floats(compose->guesses + (int64_t)g * compose->num_voxels,
+                                              compose->num_voxels);
+        LR_TRY(lr_comm_broadcast(compose->comm, g, &guess));
+    }
+    return LR_OK;
+}
+
+/* --- the image --- */
+
+static void mix(struct compose *compose, lr_composition *done)
+{
+    for (int64_t v = 0; v < compose->num_voxels; v++) {
+        double sum = 0.0;
+        for (int g = 0; g < compose->size; g++) {
+            sum += compose->weights[g] * compose->guesses[g * compose->num_voxels + v];
+        }
+        done->negative_voxels += sum < 0.0;
+        done->negative_sum += sum < 0.0 ? sum : 0.0;
+        compose->image[v] = sum > 0.0 ? (float)sum : 0.0f;
+    }
+}
+
+/* Where the composed image is 0 an update would leave it so. */
+static void restart(struct compose *compose)
+{
+    const float *own = compose->guesses + (int64_t)compose->rank * compose->num_voxels;
+    for (int64_t v = 0; v < compose->num_voxels; v++) {
+        compose->start[v] = compose->image[v] > 0.0f ? compose->image[v] : own[v];
+    }
+}
+
+static lr_status fit_window(struct compose *compose, const struct window *window, double *square,
+                            lr_poisson_fit *fit)
+{
+    lr_poisson_fit found;
+    lr_vector values = lr_vector_of_floats(compose->values, window->count);
+    const lr_vector measured = lr_vector_of_floats(compose->measured, window->count);
+    const lr_vector additive = lr_vector_of_floats(compose->additive, window->count);
+    LR_TRY(read_window(compose, window));
+    LR_TRY(project(compose, window, compose->image, compose->values));
+    for (int64_t k = 0; k < window->count; k++) {
+        const double left =
+            (double)compose->measured[k] - compose->additive[k] - compose->values[k];
+        *square += left * left;
+    }
+    LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){&measured, &additive, &values}, &found));
+    lr_poisson_fit_add(fit, &found);
+    return LR_OK;
+}
+
+/* Of the image, negative voxels set to 0. */
+static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks,
+                          lr_composition *done)
+{
+    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
+        const struct window window = cut_window(compose, begin);
+        LR_TRY(fit_window(compose, &window, &done->clipped_residual, &done->fit));
+        begin += window.part.num_pairs;
+    }
+    LR_TRY(lr_comm_sum_numbers(compose->comm, &done->clipped_residual, 1));
+    return lr_ranks_add_fits(ranks, &done->fit);
+}
+
+static lr_status weigh(struct compose *compose, lr_composition *done)
+{
+    const int size = compose->size;
+    const struct lr_gram gram = {.count = size,
+                                 .gram = compose->sums,
+                                 .with = compose->sums + size * size,
+                                 .square = compose->sums[size * size + size]};
+    for (int g = 0; g < size; g++) {
+        memset(compose->weights, 0, (size_t)size * sizeof(*compose->weights));
+        compose->weights[g] = 1.0;
+        compose->residuals[g] = lr_gram_residual(&gram, compose->weights);
+    }
+    LR_TRY(lr_gram_weights(&gram, compose->weights, &done->condition, compose->local->log));
+    done->residual = lr_gram_residual(&gram, compose->weights);
+    return LR_OK;
+}
+
+static lr_status compose_guesses(struct compose *compose, int iterations)
+{
+    const struct lr_ranks ranks = {.comm = compose->comm, .size = compose->size};
+    const double begin = lr_clock_seconds();
+    const double sent = lr_comm_get_info(compose->comm).sent_bytes;
+    const lr_vector image = lr_vector_of_floats(compose->image, compose->num_voxels);
+    lr_composition done = {.iterations = iterations,
+                           .count = compose->size,
+                           .weights = compose->weights,
+                           .guess_residuals = compose->residuals,
+                           .image = &image};
+    LR_TRY(share_guesses(compose));
+    LR_TRY(add_up(compose));
+    LR_TRY(weigh(compose, &done));
+    mix(compose, &done);
+    LR_TRY(find_fit(compose, &ranks, &done));
+    restart(compose);
+    done.compose_seconds = lr_clock_seconds() - begin;
+    done.seconds = lr_clock_seconds() - compose->begin_s;
+    done.sent_bytes = lr_comm_get_info(compose->comm).sent_bytes - sent;
+    return compose->params->composed != NULL
+               ? compose->params->composed(compose->params->user, &done)
+               : LR_OK;
+}
+
+/* --- the whole --- */
+
+/* count iterations of this rank by itself, after `before` ones. */
+static lr_status guess(struct compose *compose, int before, int count)
+{
+    lr_recon_params local = *compose->local;
+    lr_vector own = lr_vector_of_floats(
+        compose->guesses + (int64_t)compose->rank * compose->num_voxels, compose->num_voxels);
+    local.comm = NULL;
+    local.additive_sum = 0.0;
+    local.iterations = count;
+    local.iterations_before += before;
+    local.initial = before > 0 ? compose->start : local.initial;
+    return lr_recon(&local, &own);
+}
+
+static lr_status allocate(struct compose *compose)
+{
+    static const char *const what = "the guesses of the ranks";
+    const lr_log *log = compose->local->log;
+    const int64_t size = compose->size, voxels = compose->num_voxels;
+    compose->pairs = lr_alloc(compose->lors->num_pairs, sizeof(*compose->pairs), what, log);
+    if (compose->pairs == NULL) {
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < compose->lors->num_pairs; k++) {
+        compose->pairs[k] = (int32_t)k;
+    }
+    compose->longest = find_longest(compose);
+    compose->guesses = lr_alloc(size * voxels, sizeof(float), what, log);
+    compose->start = lr_alloc(voxels, sizeof(float), what, log);
+    compose->image = lr_alloc(voxels, sizeof(float), what, log);
+    compose->values = lr_alloc(size * compose->longest, sizeof(float), what, log);
+    compose->measured = lr_alloc(compose->longest, sizeof(float), what, log);
+    compose->additive = lr_alloc(compose->longest, sizeof(float), what, log);
+    compose->sums = lr_alloc(size * size + size + 1, sizeof(double), what, log);
+    compose->weights = lr_alloc(size, sizeof(double), what, log);
+    compose->residuals = lr_alloc(size, sizeof(double), what, log);
+    const bool has_all =
+        compose->guesses != NULL && compose->start != NULL && compose->image != NULL &&
+        compose->values != NULL && compose->measured != NULL && compose->additive != NULL &&
+        compose->sums != NULL && compose->weights != NULL && compose->residuals != NULL;
+    return has_all ? LR_OK : LR_FAILED;
+}
+
+static void finish(struct compose *compose)
+{
+    free(compose->pairs);
+    free(compose->guesses);
+    free(compose->start);
+    free(compose->image);
+    free(compose->values);
+    free(compose->measured);
+    free(compose->additive);
+    free(compose->sums);
+    free(compose->weights);
+    free(compose->residuals);
+}
+
+static lr_status run(struct compose *compose, lr_vector *image)
+{
+    const int all =
+        compose->local->iterations > 0 ? compose->local->iterations : DEFAULT_ITERATIONS;
+    const int wanted = compose->params->local_iterations;
+    const int each = wanted > 0 && wanted < all ? wanted : all;
+    LR_TRY(allocate(compose));
+    for (int before = 0; before < all; before += each) {
+        const int count = all - before < each ? all - before : each;
+        LR_TRY(guess(compose, before, count));
+        LR_TRY(compose_guesses(compose, before + count));
+    }
+    const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
+    return lr_vector_copy(&found, image);
+}
+
+static lr_status check(const lr_compose_params *params, const lr_vector *image)
+{
+    const lr_log *log = params->local.log;
+    if (params->local.op == NULL || params->local.data == NULL || image == NULL ||
+        params->local_iterations < 0) {
+        return lr_error(log, LR_USAGE,
+                        "a composition needs an operator, data, an image to go to, and local "
+                        "iterations that are not negative");
+    }
+    if (lr_operator_get_info(params->local.op)->of_events) {
+        return lr_error(log, LR_USAGE,
+                        "guesses are weighed by the counts of all LORs, and list mode has only "
+                        "those of events: take histograms");
+    }
+    return LR_OK;
+}
+
+lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
+{
+    LR_TRY(lr_comm_fail(params->comm, check(params, image)));
+    const lr_operator_info *info = lr_operator_get_info(params->local.op);
+    const lr_comm_info comm = lr_comm_get_info(params->comm);
+    struct compose compose = {.params = params,
+                              .local = &params->local,
+                              .comm = params->comm,
+                              .lors = info->lors,
+                              .size = comm.size,
+                              .rank = comm.rank,
+                              .num_voxels = info->num_voxels,
+                              .begin_s = lr_clock_seconds()};
+    const lr_status status = run(&compose, image);
+    finish(&compose);
+    return lr_comm_fail(params->comm, status);
+}

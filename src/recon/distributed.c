@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Likelihood maximised by ranks that exchange images rarely, in the spirit of Cui, Pratx, Meng and Levin,
+ * Distributed MLEM, IEEE Trans. Med. Imag. 32 (2013), whose equations were not at hand: these are our own.
+ * docs/method/cluster.md derives them. A rank goes on with ML-EM in which its own data stand for all,
+ *
+ *     z <- z (R + c (r(z) - r(x))) / s,    R = sum over ranks of r(x),    c = all counts / its counts,
+ *
+ * from the common image x, with r(x) = A^T (y / (A x + b)) of its LORs: at z = x that is ML-EM itself, and
+ * where x is the maximum, R = s and nothing moves. The next x is the mean of the ranks' z, each weighed by
+ * its counts; one whose likelihood is lower is given up for the image of ML-EM. */
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "recon/compared.h"
+#include "recon/ranks.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { DEFAULT_ITERATIONS = 10, DEFAULT_LOCAL = 4 };
+
+/* Of the image of ML-EM in each z, so that no voxel becomes 0 for good. */
+static const double share_of_em = 0.01;
+
+/* A likelihood that falls by less is that of rounding. */
+static const double rounding = 1e-8;
+
+/* Images. */
+enum {
+    IMAGE = 0,   /* x, the same on all ranks */
+    BEFORE,      /* the x before it, which is known to be no better */
+    OF_EM,       /* what ML-EM makes of that */
+    LOCAL,       /* z */
+    OWN_RATIOS,  /* r(x) */
+    RATIOS,      /* R */
+    FACTORS,     /* what z is multiplied by */
+    SENSITIVITY, /* s */
+    SEEN,        /* 1 where s is positive, else 0 */
+    NUM_IMAGES
+};
+
+struct distributed {
+    const lr_recon_params *params;
+    struct lr_ranks ranks;
+    struct lr_subsets subsets;
+    struct lr_compared compared;
+    lr_place *place;
+    lr_vector images[NUM_IMAGES];
+    lr_vector values;
+    double own_counts; /* of this rank */
+    double best;       /* log-likelihood of BEFORE */
+    int local, most;   /* iterations between two exchanges: now, and at most */
+    int done, wanted;  /* iterations */
+    bool has_before, has_image;
+    int num_rounds, num_refused;
+    double project_s, device_s;
+};
+
+/* --- projections of this rank --- */
+
+static lr_status forward(struct distributed *d, const lr_vector *image, lr_poisson_fit *fit)
+{
+    struct lr_compared_values with;
+    const double begin = lr_clock_seconds();
+    LR_TRY(lr_compared_get(&d->compared, 0, &with));
+    LR_TRY(lr_operator_forward(d->params->op, &d->subsets.list[0].projected, image, &d->values));
+    d->device_s += lr_operator_device_seconds(d->params->op);
+    d->project_s += lr_clock_seconds() - begin;
+    const lr_vector *additive = d->compared.has_additive ? &with.additive : NULL;
+    return lr_vector_divide_counts(&(lr_poisson_ratio){&with.measured, additive, &d->values}, fit);
+}
+
+/* From the ratios that forward() has left. */
+static lr_status back(struct distributed *d, lr_vector *ratios)
+{
+    const double begin = lr_clock_seconds();
+    LR_TRY(lr_operator_back(d->params->op, &d->subsets.list[0].projected, &d->values, ratios));
+    d->device_s += lr_operator_device_seconds(d->params->op);
+    d->project_s += lr_clock_seconds() - begin;
+    return LR_OK;
+}
+
+/* Estimates of LORs without counts are known by their sum alone, where data is sparse. */
+static lr_status find_fit(struct distributed *d, lr_poisson_fit *fit)
+{
+    lr_vector_sums sums;
+    LR_TRY(forward(d, &d->images[IMAGE], fit));
+    LR_TRY(lr_ranks_add_fits(&d->ranks, fit));
+    if (d->subsets.is_sparse || lr_operator_get_info(d->params->op)->of_events) {
+        LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], &sums));
+        fit->log_likelihood += fit->estimated_counts - sums.product;
+        fit->estimated_counts = sums.product;
+    }
+    fit->log_likelihood -= d->subsets.additive_counts;
+    fit->estimated_counts += d->subsets.additive_counts;
+    return LR_OK;
+}
+
+/* --- one round --- */
+
+/* Where the image explains the data worse than the one before, ML-EM's is taken, which does not. */
+static lr_status settle_image(struct distributed *d, lr_poisson_fit *fit)
+{
+    LR_TRY(find_fit(d, fit));
+    if (!d->has_before || fit->log_likelihood >= d->best - rounding * fabs(d->best)) {
+        d->local += d->has_before && d->local < d->most;
+        return LR_OK;
+    }
+    d->local = d->local > 2 ? d->local / 2 : 1;
+    d->num_refused++;
+    lr_debug(d->params->log,
+             "the ranks' images together explain less than the one before: that of ML-EM is taken, "
+             "and %d local iteration%s next",
+             d->local, d->local == 1 ? "" : "s");
+    LR_TRY(lr_vector_copy(&d->images[OF_EM], &d->images[IMAGE]));
+    return find_fit(d, fit);
+}
+
+/* image <- image max(0, factors) */
+static lr_status multiply(struct distributed *d, lr_vector *image, const lr_vector *factors)
+{
+    return lr_vector_update_ramla(&(lr_ramla_update){.x = image,
+                                                     .correction = factors,
+                                                     .sensitivity = &d->images[SEEN],
+                                                     .lambda = 1.0,
+                                                     .next = image});
+}
+
+/* R and what ML-EM makes of the image, from the ratios of forward(). */
+static lr_status exchange_ratios(struct distributed *d)
+{
+    lr_vector *images = d->images;
+    LR_TRY(back(d, &images[OWN_RATIOS]));
+    LR_TRY(lr_vector_copy(&images[OWN_RATIOS], &images[RATIOS]));
+    LR_TRY(lr_comm_sum(d->ranks.comm, &images[RATIOS]));
+    LR_TRY(lr_vector_copy(&images[IMAGE], &images[BEFORE]));
+    return lr_vector_update_em(
+        &(lr_em_update){&images[IMAGE], &images[RATIOS], &images[SENSITIVITY], &images[OF_EM]});
+}
+
+static lr_status iterate_locally(struct distributed *d)
+{
+    lr_vector *images = d->images, *factors = &images[FACTORS];
+    const double scale = d->own_counts > 0.0 ? d->subsets.counts / d->own_counts : 0.0;
+    lr_poisson_fit fit;
+    LR_TRY(forward(d, &images[LOCAL], &fit));
+    LR_TRY(back(d, factors));
+    LR_TRY(lr_vector_add_scaled(factors, -1.0, &images[OWN_RATIOS]));
+    LR_TRY(lr_vector_copy(&images[RATIOS], &images[IMAGE])); /* the image is in BEFORE */
+    LR_TRY(lr_vector_add_scaled(&images[IMAGE], scale, factors));
+    LR_TRY(lr_vector_divide(&images[IMAGE], &images[SENSITIVITY], 1.0));
+    return multiply(d, &images[LOCAL], &images[IMAGE]);
+}
+
+/* The mean of the ranks' images, weighed by counts. */
+static lr_status join(struct distributed *d)
+{
+    lr_vector *images = d->images;
+    const double share =
+        d->subsets.counts > 0.0 ? d->own_counts / d->subsets.counts : 1.0 / d->ranks.size;
+    LR_TRY(lr_vector_fill(&images[IMAGE], 0.0));
+    LR_TRY(lr_vector_add_scaled(&images[IMAGE], (1.0 - share_of_em) * share, &images[LOCAL]));
+    LR_TRY(lr_vector_add_scaled(&images[IMAGE], share_of_em * share, &images[OF_EM]));
+    return lr_comm_sum(d->ranks.comm, &images[IMAGE]);
+}
+
+static lr_status report(const struct distributed *d, int more)
+{
+    char what[64];
+    snprintf(what, sizeof(what), "iteration %d of %d", d->done + more + 1, d->wanted);
+    return lr_progress_report(d->params->progress, what, d->done + more, d->wanted);
+}
+
+static lr_status update(struct distributed *d, int count)
+{
+    LR_TRY(exchange_ratios(d));
+    LR_TRY(lr_vector_copy(&d->images[OF_EM], &d->images[LOCAL]));
+    for (int k = 1; k < count; k++) {
+        LR_TRY(report(d, k));
+        LR_TRY(iterate_locally(d));
+    }
+    return count > 1 ? join(d) : lr_vector_copy(&d->images[OF_EM], &d->images[IMAGE]);
+}
+
+static lr_status check(struct distributed *d, const lr_poisson_fit *fit, lr_vector_sums *sums)
+{
+    LR_TRY(lr_vector_add_up(&d->images[IMAGE], &d->images[SENSITIVITY], sums));
+    if (sums->not_finite > 0) {
+        return lr_error(d->params->log, LR_FAILED,
+                        "%lld voxels grew beyond the largest number: leave out voxels that are "
+                        "hardly seen",
+                        (long long)sums->not_finite);
+    }
+    return fit->measured_counts > 0.0 || fit->left_out_lors == 0
+               ? LR_OK
+               : lr_error(d->params->log, LR_BAD_INPUT,
+                          "none of the %g counts lies in a LOR that an active voxel reaches: check "
+                          "that grid and data belong together",
+                          fit->left_out_counts);
+}
+
+static lr_status hand_over(struct distributed *d, lr_iteration *done)
+{
+    const lr_recon_params *params = d->params;
+    return params->iteration != NULL ? params->iteration(params->user, done) : LR_OK;
+}
+
+static lr_status run_round(struct distributed *d)
+{
+    const double begin = lr_clock_seconds();
+    const lr_comm_info before = lr_comm_get_info(d->ranks.comm);
+    lr_poisson_fit fit;
+    lr_vector_sums sums;
+    d->project_s = d->device_s = 0.0;
+    LR_TRY(report(d, 0));
+    LR_TRY(settle_image(d, &fit));
+    d->best = fit.log_likelihood;
+    const int left = d->wanted - d->done, count = d->local < left ? d->local : left;
+    LR_TRY(update(d, count));
+    LR_TRY(check(d, &fit, &sums));
+    d->has_before = true;
+    d->num_rounds++;
+    d->done += count;
+    const lr_comm_info now = lr_comm_get_info(d->ranks.comm);
+    lr_iteration done = {.number = d->params->iterations_before + d->done,
+                         .has_fit = true,
+                         .log_likelihood = fit.log_likelihood,
+                         .measured_counts = fit.measured_counts,
+                         .estimated_counts = fit.estimated_counts,
+                         .left_out_lors = fit.left_out_lors,
+                         .left_out_counts = fit.left_out_counts,
+                         .sensitive_counts = sums.product,
+                         .seconds = lr_clock_seconds() - begin,
+                         .project_seconds = d->project_s,
+                         .exchange_seconds = now.moving_s - before.moving_s,
+                         .waiting_seconds = now.waiting_s - before.waiting_s,
+                         .sent_bytes = now.sent_bytes - before.sent_bytes,
+                         .device_seconds = d->device_s,
+                         .image = &d->images[IMAGE]};
+    return hand_over(d, &done);
+}
+
+/* --- start --- */
+
+static lr_status make(struct distributed *d, lr_place *place, int64_t count, lr_vector *vector)
+{
+    return lr_vector_create(
+        &(lr_vector_params){
+            .place = place, .count = count, .name = "images of a rank", .log = d->params->log},
+        vector);
+}
+
+static lr_status allocate(struct distributed *d)
+{
+    const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
+    lr_place *of_values = d->subsets.is_sparse ? NULL : d->place;
+    for (int k = 0; k < NUM_IMAGES; k++) {
+        LR_TRY(make(d, d->place, num_voxels, &d->images[k]));
+    }
+    LR_TRY(make(d, of_values, d->subsets.most_values, &d->values));
+    return lr_compared_init(&d->compared, &d->subsets, of_values);
+}
+
+/* On the host: the sensitivity of all ranks' LORs, where it is seen, and the image to start from. */
+static lr_status fill(struct distributed *d, lr_vector *host)
+{
+    float *values = host->values;
+    const float *initial = d->params->initial;
+    bool has_activity = false;
+    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
+    LR_TRY(lr_comm_sum(d->ranks.comm, host));
+    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
+    for (int64_t v = 0; v < host->count; v++) {
+        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
+    }
+    LR_TRY(lr_vector_copy(host, &d->images[SEEN]));
+    for (int64_t v = 0; v < host->count; v++) {
+        values[v] *= initial != NULL ? initial[v] : 1.0f;
+        has_activity |= values[v] > 0.0f;
+    }
+    if (!has_activity) {
+        return lr_error(d->params->log, LR_BAD_INPUT,
+                        "no voxel that a LOR in coincidence sees is above 0: check the grid, the "
+                        "scanner's coincidence rules, and the image to start from");
+    }
+    d->has_image = true;
+    return lr_vector_copy(host, &d->images[IMAGE]);
+}
+
+static lr_status start(struct distributed *d)
+{
+    lr_vector host;
+    LR_TRY(lr_operator_prepare(d->params->op, d->subsets.is_sparse));
+    LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
+    const lr_status status = fill(d, &host);
+    lr_vector_destroy(&host);
+    return status;
+}
+
+static lr_status run(struct distributed *d)
+{
+    const int64_t num_voxels = lr_operator_get_info(d->params->op)->num_voxels;
+    LR_TRY(lr_ranks_init(&d->ranks, d->params->comm, num_voxels, d->params->log));
+    LR_TRY(lr_subsets_init(&d->subsets, d->params));
+    d->own_counts = d->subsets.own_counts;
+    LR_TRY(allocate(d));
+    LR_TRY(start(d));
+    while (d->done < d->wanted) {
+        LR_TRY(run_round(d));
+    }
+    lr_info(d->params->log,
+            "%d iterations with %d exchanges; %d of them gave up the ranks' images for that of "
+            "ML-EM",
+            d->done, d->num_rounds, d->num_refused);
+    return LR_OK;
+}
+
+static void finish(struct distributed *d)
+{
+    for (int k = 0; k < NUM_IMAGES; k++) {
+        lr_vector_destroy(&d->images[k]);
+    }
+    lr_vector_destroy(&d->values);
+    lr_compared_finish(&d->compared);
+    lr_subsets_finish(&d->subsets);
+    lr_ranks_finish(&d->ranks);
+}
+
+static lr_status check_params(const lr_distributed_params *params, const lr_vector *image)
+{
+    const lr_recon_params *recon = &params->recon;
+    if (recon->op == NULL || recon->data == NULL || image == NULL || params->local_iterations < 0 ||
+        recon->iterations < 0) {
+        return lr_error(recon->log, LR_USAGE,
+                        "distributed ML-EM needs an operator, data, an image to go to, and "
+                        "iterations that are not negative");
+    }
+    const bool is_mlem =
+        recon->algorithm == LR_ALGORITHM_OSEM && recon->subsets <= 1 && recon->prior == NULL;
+    return is_mlem ? LR_OK
+                   : lr_error(recon->log, LR_USAGE,
+                              "distributed ML-EM has neither subsets, nor steps, nor a prior");
+}
+
+lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *image)
+{
+    lr_recon_params recon = params->recon;
+    LR_TRY(lr_comm_fail(recon.comm, check_params(params, image)));
+    recon.subset_of = NULL;
+    struct distributed d = {.params = &recon,
+                            .place = lr_operator_place(recon.op),
+                            .local = 1, /* one more in each round, as long as that is no worse */
+                            .most = params->local_iterations > 0 ? params->local_iterations
+                                                                 : DEFAULT_LOCAL,
+                            .wanted = recon.iterations > 0 ? recon.iterations : DEFAULT_ITERATIONS};
+    lr_status status = run(&d);
+    if (d.has_image && (status == LR_OK || status == LR_CANCELLED)) {
+        const lr_status got = lr_vector_copy(&d.images[status == LR_OK ? IMAGE : BEFORE], image);
+        status = got != LR_OK ? got : status;
+    }
+    finish(&d);
+    return lr_comm_fail(params->recon.comm, status);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "recon/ranks.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+lr_status lr_ranks_init(struct lr_ranks *ranks, lr_comm *comm, int64_t num_voxels,
+                        const lr_log *log)
+{
+    const lr_comm_info info = lr_comm_get_info(comm);
+    *ranks = (struct lr_ranks){.comm = comm, .size = info.size, .has_slabs = info.size > 1};
+    ranks->offsets =
+        lr_alloc((int64_t)info.size + 1, sizeof(*ranks->offsets), "shares of ranks", log);
+    if (ranks->offsets == NULL) {
+        return LR_FAILED;
+    }
+    lr_comm_shares(comm, num_voxels, ranks->offsets);
+    ranks->begin = ranks->offsets[info.rank];
+    ranks->end = ranks->offsets[info.rank + 1];
+    return LR_OK;
+}
+
+void lr_ranks_finish(struct lr_ranks *ranks)
+{
+    free(ranks->offsets);
+    *ranks = (struct lr_ranks){0};
+}
+
+void lr_ranks_share_nothing(struct lr_ranks *ranks, int64_t num_voxels)
+{
+    ranks->has_slabs = false;
+    ranks->begin = 0;
+    ranks->end = num_voxels;
+}
+
+lr_vector lr_ranks_slab(const struct lr_ranks *ranks, const lr_vector *image)
+{
+    return lr_vector_part(image, ranks->begin, ranks->end - ranks->begin);
+}
+
+lr_status lr_ranks_sum(const struct lr_ranks *ranks, lr_vector *image)
+{
+    return ranks->has_slabs ? lr_comm_sum_shares(ranks->comm, ranks->offsets, image)
+                            : lr_comm_sum(ranks->comm, image);
+}
+
+lr_status lr_ranks_gather(const struct lr_ranks *ranks, lr_vector *image)
+{
+    return ranks->has_slabs ? lr_comm_gather(ranks->comm, ranks->offsets, image) : LR_OK;
+}
+
+lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int count)
+{
+    return ranks->has_slabs ? lr_comm_sum_numbers(ranks->comm, numbers, count) : LR_OK;
+}
+
+lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit)
+{
+    double numbers[5] = {fit->log_likelihood, fit->measured_counts, fit->estimated_counts,
+                         (double)fit->left_out_lors, fit->left_out_counts};
+    LR_TRY(lr_comm_sum_numbers(ranks->comm, numbers, 5));
+    *fit = (lr_poisson_fit){.log_likelihood = numbers[0],
+                            .measured_counts = numbers[1],
+                            .estimated_counts = numbers[2],
+                            .left_out_lors = (int64_t)numbers[3],
+                            .left_out_counts = numbers[4]};
+    return LR_OK;
+}

@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""recon by several ranks: the images of one process, guesses composed, and what goes wrong.
+
+usage: test_recon.py LORASTER RANKS TOPIC
+"""
+import array
+import json
+import os
+import random
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from ranks import FULL, HANG_S, MPIRUN, environment, mpirun, need_mpirun, run_topics
+
+program = sys.argv[1]
+need_mpirun(program)
+folder = tempfile.TemporaryDirectory()
+ENVIRONMENT = dict(environment(program), LORASTER_LIBEXEC=str(Path(program).parent))
+os.environ["LORASTER_LIBEXEC"] = str(Path(program).parent)
+
+RING = """\
+name: small ring
+ring: {radius_mm: 30, modules: 8, rings: 1}
+module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+coincidence: {field_of_view_mm: 30}
+tof: {resolution_ps: 400}
+"""
+GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
+# Sums of floats over all LORs, taken in parts, differ by some 1e-7 in each of ten iterations.
+CLOSE = 1e-5
+
+
+def path(name):
+    return str(Path(folder.name) / name)
+
+
+def run(*words, code=0):
+    done = subprocess.run([program, *map(str, words)], env=ENVIRONMENT, capture_output=True,
+                          text=True, timeout=HANG_S)
+    assert done.returncode == code, f"{words}: {done.returncode}\n{done.stderr}"
+    return done
+
+
+def ranks(count, *words, code=0):
+    return mpirun(program, count, program, *words, code=code)
+
+
+def image(name):
+    raw = Path(path(name)).read_bytes()
+    return array.array("f", raw[352:])
+
+
+def apart(a, b):
+    a, b = image(a), image(b)
+    return max(abs(x - y) for x, y in zip(a, b)) / max(a)
+
+
+def ring():
+    Path(path("ring.yaml")).write_text(RING)
+    return ["--scanner", path("ring.yaml")]
+
+
+def counts():
+    """The arguments of a reconstruction from LOR data."""
+    words = ring()
+    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 20000, "--backend", "native",
+        "--truth", path("truth.nii"), "-o", path("d.h5"))
+    return ["recon", *words, *GRID, "--data", path("d.h5"), "--backend", "native"]
+
+
+def events():
+    words = ring()
+    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 3000, "--tof-ps", 400, "-o",
+        path("e.petsird"))
+    return ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"),
+            "--backend", "native"]
+
+
+def histo():
+    events()
+    run("direct", "deposit", "--events", path("e.petsird"), "--grid", "20,20,5", "--voxel-mm", 2,
+        "--azimuths", 6, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
+    return ["recon", "--operator", "direct", "--data", path("h.h5"), "--backend", "cpu", "--fit",
+            "--tof-ps", 50, "--radial-mm", 4, "--axial-mm", 4]
+
+
+def compare(words, sizes, *more):
+    """Ten iterations of one process and of several ranks."""
+    words = [*words, "--iterations", 10, *more]
+    run(*words, "-o", path("one.nii"))
+    for size in sizes:
+        ranks(size, *words, "-o", path("x.nii"))
+        assert apart("one.nii", "x.nii") < CLOSE, f"{size} ranks: {apart('one.nii', 'x.nii')}"
+
+
+def exact():
+    words = [*counts(), "--deterministic"]
+    compare(words, (2, 3, 5), "--algorithm", "osem", "--subsets", 4)
+    bsrem = ["--algorithm", "bsrem", "--subsets", 3, "--prior", "rdp", "--beta", 1e-3, "--psf-mm", 3]
+    compare(words, (2,), *bsrem)
+    ranks(2, *words, *bsrem, "--iterations", 10, "-o", path("b.nii"))
+    assert image("x.nii") == image("b.nii"), "two runs of two ranks differ"
+    found = json.loads(ranks(3, *words, "--iterations", 2, "--json", "-o", path("a.nii")).stdout)
+    alone = json.loads(run(*words, "--iterations", 2, "--json", "-o", path("a.nii")).stdout)
+    assert found["ranks"]["count"] == 3 and found["iterations"][1]["sent_bytes"] > 0
+    for key in ("log_likelihood", "measured_counts", "estimated_counts", "sensitive_counts"):
+        a, b = found["iterations"][1][key], alone["iterations"][1][key]
+        assert abs(a - b) <= 1e-6 * abs(b), f"{key}: {a} and {b}"
+
+
+def families():
+    listmode, direct = events(), histo()
+    compare(listmode, (3,), "--algorithm", "osem", "--subsets", 3)
+    compare(direct, (2,), "--algorithm", "ramla", "--subsets", 3)
+    if not FULL:
+        return
+    for words in (listmode, direct, [*counts(), "--deterministic"]):
+        for algorithm in (["mlem"], ["osem", "--subsets", 2], ["ramla", "--subsets", 4],
+                          ["bsrem", "--subsets", 2]):
+            compare(words, (2, 3, 5), "--algorithm", *algorithm)
+    compare(counts()[:-2] + ["--backend", "cpu"], (2, 3, 5))
+    compare(counts()[:-2] + ["--backend", "compute"], (2, 3, 5), "--algorithm", "osem")
+    compare(listmode, (2,), "--kernel", "exact")
+    compare(listmode, (2,), "--blobs")
+    frames = [*listmode, "--frames", "20,20,20", "--iterations", 5]
+    run(*frames, "-o", path("f.nii"))
+    ranks(3, *frames, "-o", path("g.nii"))
+    for k in (1, 2, 3):
+        assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
+
+
+def compute():
+    """On the software renderer, which the ranks share."""
+    words = [*counts()[:-2], "--backend", "compute", "--iterations", 2]
+    run(*words, "-o", path("one.nii"))
+    ranks(2, *words, "-o", path("x.nii"))
+    assert apart("one.nii", "x.nii") < CLOSE
+
+
+def paper():
+    words = [*counts(), "--store", "yes", "--truth", path("truth.nii")]
+    errors = []
+    for size, more in ((3, ["--iterations", 10]),
+                       (2, ["--algorithm", "osem", "--subsets", 2, "--iterations", 6,
+                            "--local-iterations", 2])):
+        done = ranks(size, *words, *more, "--combine", "paper", "--json", "-o", path("p.nii"))
+        steps = json.loads(done.stdout)["iterations"]
+        assert len(steps) == (1 if size == 3 else 3), steps
+        for step in steps:
+            found = step["composition"]
+            assert len(found["weights"]) == size
+            assert abs(sum(found["weights"]) - 1) < 1e-9
+            assert found["residual"] <= min(found["guess_residuals"]) * (1 + 1e-9), found
+            assert found["residual"] <= found["clipped_residual"] * (1 + 1e-6), found
+        errors.append(steps[-1]["image_error"])
+        # What is written is what was weighed: its own projection has that residual.
+        run("project", *ring(), "--backend", "cpu", "--image", path("p.nii"), "-o", path("y.h5"))
+        again = residual(path("y.h5"), path("d.h5"))
+        assert again is None or abs(again / steps[-1]["composition"]["clipped_residual"] - 1) < 1e-4
+    # Not far from the image of all LORs.
+    alone = json.loads(run(*words, "--iterations", 10, "--json", "-o", path("one.nii")).stdout)
+    assert errors[0] < 1.5 * alone["iterations"][-1]["image_error"], errors
+
+
+def residual(projected, data):
+    """|y - A x|^2 of two HDF5 files of dense data; None where h5py is missing."""
+    try:
+        import h5py
+    except ImportError:
+        return None
+    with h5py.File(projected) as a, h5py.File(data) as b:
+        values = a["lor/values"][...].astype(float)
+        if "index" in b["lor"]:
+            values[b["lor/index"][...]] -= b["lor/values"][...]
+        else:
+            values -= b["lor/values"][...]
+        return float((values ** 2).sum())
+
+
+def distributed():
+    """On so coarse a grid the likelihood has one maximum, which ML-EM comes near in hundreds of steps."""
+    words = [*counts(), "--store", "yes"]
+    at = words.index("--grid")
+    words[at:at + 4] = ["--grid", "4,4,3", "--voxel-mm", "5"]
+    run(*words, "--iterations", 3000, "--quiet", "-o", path("one.nii"))
+    for local, size in ((4, 3), (8, 2)) if FULL else ((4, 3),):
+        done = ranks(size, *words, "--iterations", 1200, "--combine", "distributed",
+                     "--local-iterations", local, "--json", "-o", path("x.nii"))
+        steps = json.loads(done.stdout)["iterations"]
+        print(f"{size} ranks, {len(steps)} exchanges: {apart('one.nii', 'x.nii'):.2g} apart")
+        assert apart("one.nii", "x.nii") < 1e-3, apart("one.nii", "x.nii")
+        assert len(steps) < 1200 / local + 40, len(steps)
+        for a, b in zip(steps, steps[1:]):
+            assert b["log_likelihood"] > a["log_likelihood"] - 1e-6 * abs(a["log_likelihood"])
+    done = ranks(2, *events(), "--iterations", 12, "--combine", "distributed", "--json", "-o",
+                 path("x.nii"))
+    steps = json.loads(done.stdout)["iterations"]
+    assert steps[-1]["number"] == 12 and len(steps) < 7
+    assert steps[-1]["log_likelihood"] > steps[0]["log_likelihood"]
+
+
+def resume():
+    words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 2]
+    checkpoint = ["--checkpoint", path("c.h5")]
+    ranks(3, *words, "--iterations", 7, "-o", path("whole.nii"))
+    ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 2, "-o", path("x.nii"))
+    raw = Path(path("c.h5")).read_bytes()
+    for size in (3, 2, 1):
+        Path(path("c.h5")).write_bytes(raw)
+        more = [*words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii")]
+        done = ranks(size, *more) if size > 1 else run(*more)
+        assert "goes on after iteration 4, of 3 ranks" in done.stderr, done.stderr
+        assert apart("whole.nii", "x.nii") < (0 if size == 3 else CLOSE) + 1e-12
+    Path(path("c.h5")).write_bytes(raw)
+    for more, word in ((["--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2],
+                        "is of another reconstruction"), (["--seed"], None)):
+        if word is not None:
+            done = run(*[*words[:-4], *more], "--iterations", 7, *checkpoint, "--resume", "-o",
+                       path("x.nii"), code=3)
+            assert word in done.stderr
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
+        "native", "--seed", 2, "-o", path("d.h5"))
+    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=3)
+    assert done.stderr.count("loraster: error") == 1 and "is of other data" in done.stderr
+    Path(path("c.h5")).unlink()
+    done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
+    assert "begins with the first iteration" in done.stderr
+
+
+def children(pid):
+    found = subprocess.run(["ps", "--ppid", str(pid), "-o", "pid="], capture_output=True, text=True)
+    return [int(word) for word in found.stdout.split()]
+
+
+def kill():
+    """A rank that dies ends all, soon, with a code; what is on the disk is whole, and goes on to the
+    image of a run that was not killed."""
+    words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 3, "--quiet"]
+    checkpoint = ["--checkpoint", path("c.h5"), "--checkpoint-every", 5]
+    for moment in range(20 if FULL else 1):
+        Path(path("c.h5")).unlink(missing_ok=True)
+        kill_once([*words, "--iterations", 1000000, *checkpoint, "-o", path("x.nii")], moment)
+        done = run(*words, "--iterations", 1, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
+        made = int(re.search(r"has (\d+) iterations already", done.stderr).group(1))
+        assert made % 5 == 0 and made > 0, done.stderr
+        raw = Path(path("c.h5")).read_bytes()
+        ranks(3, *words, "--iterations", made + 3, "-o", path("whole.nii"))
+        ranks(3, *words, "--iterations", made + 3, *checkpoint, "--resume", "-o", path("x.nii"))
+        assert image("whole.nii") == image("x.nii"), made
+        Path(path("c.h5")).write_bytes(raw)
+        ranks(2, *words, "--iterations", made + 3, *checkpoint, "--resume", "-o", path("x.nii"))
+        assert apart("whole.nii", "x.nii") < CLOSE, made
+
+
+def kill_once(words, moment):
+    job = subprocess.Popen([MPIRUN, "-n", "3", program, *map(str, words)], env=ENVIRONMENT,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + HANG_S
+    while not Path(path("c.h5")).exists():
+        assert time.monotonic() < until and job.poll() is None, job.poll()
+        time.sleep(0.01)
+    random.seed(moment)
+    time.sleep(0.3 * random.random())
+    victims = children(job.pid)
+    assert len(victims) == 3, victims
+    os.kill(random.choice(victims), signal.SIGKILL)
+    begin = time.monotonic()
+    said = job.communicate(timeout=30)[1]
+    assert job.returncode != 0 and "signal 9" in said, (job.returncode, said)
+    while any(Path(f"/proc/{victim}").exists() for victim in victims):
+        assert time.monotonic() < begin + 30, "a rank lives on"
+        time.sleep(0.01)
+    print(f"ended {time.monotonic() - begin:.1f} s after a rank was killed")
+
+
+def mistakes():
+    """One message, of one rank, which names itself; the same exit code as of one process."""
+    words = counts()
+    for code, word, more in ((2, "know of no prior", ["--combine", "paper", "--algorithm", "bsrem"]),
+                             (3, "rank 0 of 3", ["--initial", path("missing.nii")]),
+                             (2, "subsets", ["--algorithm", "osem", "--subsets", 999]),
+                             (3, "rank 0 of 3", ["-o", "/nowhere/x.nii"])):
+        output = [] if "-o" in more else ["-o", path("x.nii")]
+        done = ranks(3, *words, *more, *output, code=None)
+        assert done.stderr.count("loraster: error") == 1 and word in done.stderr, done.stderr
+        assert done.returncode == (code if "/nowhere/x.nii" not in more else done.returncode)
+    two = Path(path("two.yaml"))
+    two.write_text(RING.replace("modules: 8", "modules: 3"))
+    run("simulate", "--scanner", two, *GRID, "--phantom", "spheres", "--counts", 2000, "--backend",
+        "native", "-o", path("two.h5"))
+    done = ranks(5, "recon", "--scanner", two, *GRID, "--data", path("two.h5"), "--backend",
+                 "native", "-o",
+                 path("x.nii"), code=2)
+    assert "start fewer ranks" in done.stderr and done.stderr.count("loraster: error") == 1
+    # Ranks that read different files, or compute by different backends: mpirun's MPMD.
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
+        "native", "--seed", 5, "-o", path("e.h5"))
+    for other, word in (([*words[:-3], path("e.h5"), *words[-2:]], "another measurement"),
+                        ([*words[:-1], "cpu"], "another backend or model")):
+        done = subprocess.run([MPIRUN, "-n", "1", program, *map(str, words), "-o", path("x.nii"),
+                               ":", "-n", "1", program, *map(str, other), "-o", path("x.nii")],
+                              env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S)
+        assert done.returncode == 3 and done.stderr.count("loraster: error") == 1, done.stderr
+        assert "rank 1 of 2" in done.stderr and word in done.stderr, done.stderr
+    done = run(*words, "--combine", "paper", "-o", path("x.nii"), code=2)
+    assert "mpirun" in done.stderr
+    if os.path.exists("/dev/full"):
+        done = ranks(2, *words, "--iterations", 1, "-o", "/dev/full", code=None)
+        assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
+
+
+def bench():
+    """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
+    ring()
+    words = ["bench", "cluster", "--scanner", path("ring.yaml"), "--voxels", 6, "--voxel-mm", 4,
+             "--counts", 5000, "--iterations", 4, "--backend", "native", "--json"]
+    errors = []
+    for size in (1, 2):
+        done = run(*words) if size == 1 else ranks(size, *words, "--weak")
+        found = json.loads(done.stdout)
+        schemes = [scheme["scheme"] for scheme in found["schemes"]]
+        assert schemes == (["exact"] if size == 1 else ["exact", "paper", "distributed"])
+        for scheme in found["schemes"]:
+            assert scheme["iterations"][-1]["number"] == 4
+            assert scheme["project_seconds"] > 0 and (size == 1 or scheme["sent_bytes"] > 0)
+        assert found["grid"]["size"] == [6, 6, 6 * size]
+        errors.append(found["schemes"][0]["iterations"][-1]["image_error"])
+    strong = json.loads(ranks(2, *words, "--combine", "exact").stdout)
+    again = strong["schemes"][0]["iterations"][-1]["image_error"]
+    assert abs(again / errors[0] - 1) < 1e-4, "the counts depend on the number of ranks"
+    source = Path(__file__).resolve().parents[2]
+    script = [source / "tools/reproduce/cluster_ranks.sh", "--program", program, "--out",
+              path("out"), "--no-figures", "--ranks", 2]
+    done = subprocess.run([*map(str, script)], env=ENVIRONMENT | {"PYTHON": sys.executable},
+                          capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Residual: " in Path(path("out/report.txt")).read_text()
+
+
+topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
+          "distributed": distributed, "resume": resume, "kill": kill, "mistakes": mistakes}
+if __name__ == "__main__":
+    run_topics(topics)
