@@ -350,6 +350,43 @@ static void test_sizes_of_values(void **state)
     check_sizes(NULL, 30);
 }
 
+/* Events that do not fit the device's memory come some at a time. */
+static void test_streamed_events(void **state)
+{
+    (void)state;
+    const lr_grid grid = ring_grid();
+    const lr_events_info info = tof_info(150);
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    const int64_t count = draw(ring_lors, COUNT, events, numbers);
+    uint64_t seed = 17;
+    double *x = case_random(num_voxels, &seed), *y = case_random(count, &seed);
+    double *values[2], *images[2];
+    for (int k = 0; k < 2; k++) {
+        lr_listmode_params params = params_of(ring_lors, &grid, events, count);
+        params.info = &info;
+        params.num_ranges = 2;
+        params.max_memory_bytes = k;
+        values[k] = case_doubles(count);
+        images[k] = case_doubles(num_voxels);
+        lr_operator *op = open_operator(&params);
+        forward(op, NULL, x, values[k]);
+        back(op, y, images[k]);
+        lr_operator_destroy(op);
+    }
+    assert_memory_equal(values[0], values[1], (size_t)count * sizeof(double));
+    assert_true(case_difference(images[1], images[0], num_voxels) < 1e-6);
+    for (int k = 0; k < 2; k++) {
+        free(values[k]);
+        free(images[k]);
+    }
+    free(events);
+    free(numbers);
+    free(x);
+    free(y);
+}
+
 /* --- closed forms --- */
 
 /* Solid angle of a rectangle seen from a height above the origin of its plane: Mathar 2015 has it as the
@@ -635,6 +672,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sensitivity_is_that_of_the_lors),
         cmocka_unit_test(test_back_is_the_transpose),
         cmocka_unit_test(test_sizes_of_values),
+        cmocka_unit_test(test_streamed_events),
         cmocka_unit_test(test_a_box_of_ones_is_its_solid_angle),
         cmocka_unit_test(test_bins_add_up_to_the_element),
         cmocka_unit_test(test_a_weight_is_the_mean_of_the_gaussian),
