@@ -22,7 +22,9 @@ def need_mpirun(program):
 
 
 def environment(program):
-    return dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
+    # MPI's own libraries never free some of their memory.
+    sanitizer = ":".join(filter(None, [os.environ.get("ASAN_OPTIONS"), "detect_leaks=0"]))
+    return dict(os.environ, ASAN_OPTIONS=sanitizer, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
                 LORASTER_PLUGINS=str(Path(program).parent), LORASTER_CACHE="off",
                 OMPI_MCA_btl_vader_single_copy_mechanism="none", OMPI_MCA_btl="self,vader",
                 OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_mpi_yield_when_idle="1",
