@@ -37,7 +37,7 @@ lr_status cluster_close(struct cluster *cluster, struct report *report, lr_statu
     const lr_comm_info info = lr_comm_get_info(cluster->comm);
     if (info.failed_status != LR_OK) {
         status = info.failed_status;
-        report_let_speak(report, info.failed_rank);
+        report_speak(report, info.failed_rank, status);
     }
     lr_comm_close(cluster->comm);
     cluster->comm = NULL;

@@ -186,21 +186,36 @@ void report_name_rank(struct report *report, int rank, int size, const char *mac
              machine);
 }
 
-void report_let_speak(struct report *report, int rank)
-{
-    report->ranks.speaker = rank;
-}
-
 /* Of several processes one says why. */
 static void tell_for_ranks(struct report *report, lr_status status)
 {
-    const struct report_ranks *ranks = &report->ranks;
-    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0;
+    struct report_ranks *ranks = &report->ranks;
+    const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_told;
     if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED) {
         fprintf(stderr, "loraster: error: %s\n", ranks->held);
     } else if (is_stopped) {
         fputs("loraster: stopped\n", stderr);
     }
+    fflush(stderr);
+    ranks->held[0] = '\0';
+    ranks->has_told = true;
+}
+
+/* Where ranks have not met, the speaker must not be ended by mpirun because of another that was quicker. */
+static void let_speaker_end(const struct report *report, lr_status status)
+{
+    const struct timespec moment = {.tv_nsec = 300 * 1000 * 1000};
+    const struct report_ranks *ranks = &report->ranks;
+    if (status != LR_OK && ranks->name[0] == '\0' && ranks->rank != ranks->speaker) {
+        nanosleep(&moment, NULL);
+    }
+}
+
+void report_speak(struct report *report, int speaker, lr_status status)
+{
+    report->ranks.speaker = speaker;
+    report_clear(report);
+    tell_for_ranks(report, status);
 }
 
 int report_exit_code(struct report *report, lr_status status)
@@ -221,6 +236,7 @@ int report_exit_code(struct report *report, lr_status status)
     }
     if (report->ranks.size > 1) {
         tell_for_ranks(report, status);
+        let_speaker_end(report, status);
         return codes[status];
     }
     if (status == LR_FAILED && report->status == LR_OK) {

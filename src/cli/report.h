@@ -16,6 +16,7 @@ struct report_ranks {
     int speaker;     /* the rank that tells its error */
     char name[96];   /* "rank 2 of 5 on node7: "; "" before it is known */
     char held[1200]; /* the first error, which is told at the end */
+    bool has_told;
 };
 
 /* One per run of the program; `log` and `progress` point back to it, so it must not move. */
@@ -51,7 +52,8 @@ int report_exit_code(struct report *report, lr_status status);
  * ended (report_exit_code) the speaker, rank 0 unless another has been named, tells its own. */
 void report_join_ranks(struct report *report, int rank, int size);
 void report_name_rank(struct report *report, int rank, int size, const char *machine);
-void report_let_speak(struct report *report, int rank);
+/* The speaker tells its error now: where the first process has ended with one, mpirun ends the others. */
+void report_speak(struct report *report, int speaker, lr_status status);
 
 /* Draws a line of progress where stderr is a terminal, a few times a second at most. */
 void report_line(struct report *report, const char *line);

@@ -319,7 +319,7 @@ def bench():
     """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
     ring()
     words = ["bench", "cluster", "--scanner", path("ring.yaml"), "--voxels", 6, "--voxel-mm", 4,
-             "--counts", 5000, "--iterations", 4, "--backend", "native", "--json"]
+             "--counts", 5000, "--iterations", 4, "--store", "--backend", "native", "--json"]
     errors = []
     for size in (1, 2):
         done = run(*words) if size == 1 else ranks(size, *words, "--weak")
