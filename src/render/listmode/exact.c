@@ -22,7 +22,7 @@ enum { GRAIN = 1 << 16 };
 
 /* Turns of the loops for each piece of a face: of a polygon that is cut four times, each of which gives it
  * one corner more, and of triangles that it is made of. */
-enum { TURNS_OF_CUTS = 1 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
+enum { TURNS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
 
 /* --- modules --- */
 
