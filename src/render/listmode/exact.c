@@ -170,8 +170,10 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_backend_params *params = &compute->params;
     struct lr_listmode_exact *exact = &compute->exact;
+    const int *samples = params->model->samples;
     const double shortest_mm = shortest_line(params);
     exact->is_leaning = lr_listmode_is_leaning(params->model->scanner);
+    exact->point_bits = (int)log2((double)samples[0] * samples[1] * samples[2]);
     exact->plane_points = plane_points(params->model);
     exact->pieces = most_pieces(params->model, shortest_mm);
     frexp(1.01 * largest_angle(params, shortest_mm) * largest_density(params), &exact->exponent);
