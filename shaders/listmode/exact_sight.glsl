@@ -111,15 +111,14 @@ float piece_angle(Strips strips, vec2 middle, vec2 half_mm)
                : 0.0;
 }
 
+// Most faces are one piece; a branch for them would have compilers write all of this twice.
 float pieces_angle(Strips strips, ivec2 pieces, vec2 half_mm)
 {
-    if ((pieces.x | pieces.y) == 1) {
-        return piece_angle(strips, vec2(0.0), half_mm);
-    }
     float sum = 0.0;
-    for (int k = 0; k < pieces.x * pieces.y; k++) {
-        ivec2 at = ivec2(k % pieces.x, k / pieces.x);
-        sum += piece_angle(strips, vec2(2 * at + 1 - pieces) * half_mm, half_mm);
+    for (int i = 0; i < pieces.x; i++) {
+        for (int j = 0; j < pieces.y; j++) {
+            sum += piece_angle(strips, vec2(2 * ivec2(i, j) + 1 - pieces) * half_mm, half_mm);
+        }
     }
     return sum;
 }

@@ -22,7 +22,7 @@ enum { GRAIN = 1 << 16 };
 
 /* Turns of the loops for each piece of a face: of a polygon that is cut four times, each of which gives it
  * one corner more, and of triangles that it is made of. */
-enum { TURNS_OF_CUTS = 1 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
+enum { TURNS_OF_CUTS = 1 + 4 + 4 + 5 + 6 + 7 + 6, TURNS_OF_STRIP = 2 };
 
 /* --- modules --- */
 
@@ -170,8 +170,10 @@ void lr_listmode_exact_init(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_backend_params *params = &compute->params;
     struct lr_listmode_exact *exact = &compute->exact;
+    const int *samples = params->model->samples;
     const double shortest_mm = shortest_line(params);
     exact->is_leaning = lr_listmode_is_leaning(params->model->scanner);
+    exact->point_bits = (int)log2((double)samples[0] * samples[1] * samples[2]);
     exact->plane_points = plane_points(params->model);
     exact->pieces = most_pieces(params->model, shortest_mm);
     frexp(1.01 * largest_angle(params, shortest_mm) * largest_density(params), &exact->exponent);

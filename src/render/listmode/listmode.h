@@ -65,6 +65,7 @@ struct lr_listmode_device_events {
 struct lr_listmode_exact {
     bool is_leaning;      /* modules share no axial direction */
     int exponent;         /* 2 to this is above every element */
+    int point_bits;       /* by which a point's share of a voxel's element is smaller */
     int64_t plane_points; /* that a line may have in a plane of sample points, at most */
     int64_t pieces;       /* in which a face is seen, at most */
 };

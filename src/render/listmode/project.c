@@ -480,7 +480,8 @@ static void find_unit(const struct projection *p, struct lr_listmode_pass *unifo
     int events_exponent;
     frexp(p->total, &events_exponent);
     const int most = SUM_BITS - events_exponent;
-    uniforms->unit[0] = (float)(most < USUAL_BITS ? most : USUAL_BITS);
+    const int usual = USUAL_BITS + p->compute->exact.point_bits;
+    uniforms->unit[0] = (float)(most < usual ? most : usual);
     uniforms->unit[1] = (float)element_exponent(p->compute);
 }
 
