@@ -340,10 +340,12 @@ class Model(ProgramTest):
         for line in lines:
             self.assertIn(line, page)
         seconds = json.loads(self.shipped.read_text())["runs"][0]["seconds"]
-        row, = re.findall(r"^\| tube, TOF \| cuda \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
+        row, *_ = re.findall(r"^\| tube, TOF \| cuda \| ([\d.]+) \| ([\d.]+) \| ([\d.]+) \|",
                           (self.source_root / "docs" / "performance.md").read_text(), re.M)
         forward, back, iteration = map(float, row)
-        self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9)
+        self.assertAlmostEqual(1e3 * seconds["project"], forward + back, delta=1e-9,
+                               msg="put the page's new figures into the file, and the script's new tables "
+                                   "into docs/method/cluster-model.md")
         self.assertAlmostEqual(1e3 * seconds["combine"], iteration - forward - back, delta=1e-9)
         found = json.loads(self.run_script(self.shipped, "--ranks", "1", "--json").stdout)
         self.assertEqual(len(found["cases"]), 2)
