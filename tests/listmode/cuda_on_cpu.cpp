@@ -67,7 +67,8 @@ template <class Sharer, class Tile>
 void read_events(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
 {
     for (int event = 0; event < block.chunk.count; event++) {
-        project_forward<Sharer>(pass, block, event, tile);
+        pass.events.lines != nullptr ? project_forward<Sharer, true>(pass, block, event, tile)
+                                     : project_forward<Sharer, false>(pass, block, event, tile);
     }
 }
 
@@ -88,7 +89,9 @@ void write_events(const lr_cuda_list_pass &pass, const list_block &block, const 
                   const Tile &tile)
 {
     for (int event = 0; event < block.chunk.count; event++) {
-        project_back<Sharer>(pass, block, event, taking, tile);
+        pass.events.lines != nullptr
+            ? project_back<Sharer, true>(pass, block, event, taking, tile)
+            : project_back<Sharer, false>(pass, block, event, taking, tile);
     }
 }
 
@@ -405,6 +408,16 @@ int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
 {
     for (int k = 0; k * LR_CUDA_LIST_PIECE < ordering->count; k++) {
         bound_piece(*ordering, k);
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
+    for (int k = 0; k < ordering->count; k++) {
+        make_line(ordering->pass, ordering->pass.frames[ordering->axis], ordering->has_tof != 0, k,
+                  ordering->lines[k]);
     }
     return 0;
 }

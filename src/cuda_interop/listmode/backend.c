@@ -15,6 +15,7 @@
 #include "model/lors/selection.h"
 #include "vector/place.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
+    lr_cuda_list_line *lines;        /* of the device, owned by the memory; NULL = none are kept */
     struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
     lr_cuda_list_exact exact;        /* of the host */
     lr_cuda_list_pass pass;          /* what all have */
@@ -206,6 +208,7 @@ static lr_status find_events(struct project *project, const struct lr_cuda_list_
     events->crystals[1] += batch->begin;
     events->tof_mm += batch->begin;
     events->number += batch->begin;
+    events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
     return LR_OK;
 }
 
@@ -527,6 +530,34 @@ static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_pa
     }
 }
 
+/* Whether lines that are kept have all that the kernel needs: make_line. */
+static bool may_keep_lines(const struct listmode_cuda *cuda)
+{
+    const struct lr_listmode_model *model = cuda->params.model;
+    const struct lr_listmode_events *events = cuda->params.events;
+    const char *const asked = getenv("LORASTER_LISTMODE_LINES");
+    double least = INFINITY, edge = 0;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        edge = fmax(edge, model->grid.voxel_mm[axis]);
+    }
+    return asked != NULL && strcmp(asked, "kept") == 0 && !model->tube.as_paper &&
+           model->kernel != LR_LISTMODE_EXACT && sqrt(3.0) * edge < 0.5 * least;
+}
+
+static lr_status make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
+{
+    const int64_t more = cuda->params.events->layout.count * (int64_t)sizeof(lr_cuda_list_line);
+    if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) {
+        return LR_OK;
+    }
+    cuda->lines =
+        lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+    return cuda->lines != NULL ? LR_OK : LR_FAILED;
+}
+
 /* Where there is memory for a while. */
 static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
@@ -535,10 +566,13 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     if (cuda->are_streamed || bytes > lr_cuda_list_budget(&cuda->params)) {
         return LR_OK;
     }
+    LR_TRY(make_room_for_lines(cuda, bytes));
     plan->order = &cuda->order;
-    return lr_cuda_list_order_init(
-        &cuda->order, &(struct lr_cuda_list_order_params){
-                          .backend = &cuda->params, .pass = &cuda->pass, .stream = cuda->stream});
+    return lr_cuda_list_order_init(&cuda->order,
+                                   &(struct lr_cuda_list_order_params){.backend = &cuda->params,
+                                                                       .pass = &cuda->pass,
+                                                                       .stream = cuda->stream,
+                                                                       .lines = cuda->lines});
 }
 
 static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)

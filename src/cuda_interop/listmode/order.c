@@ -136,7 +136,12 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                  (int)cudaMemcpyAsync(to, ordering->pieces,
                                       (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, ordering->params->stream)));
-    return gather(ordering, &group);
+    LR_TRY(gather(ordering, &group));
+    if (ordering->params->lines == NULL) {
+        return LR_OK;
+    }
+    group.lines = ordering->params->lines + ends[0];
+    return check(ordering, lr_cuda_launch_list_lines(&group));
 }
 
 static lr_status order_all(struct ordering *ordering)

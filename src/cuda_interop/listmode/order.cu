@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "cuda_interop/listmode/order.cuh"
+#include "cuda_interop/listmode/shares.cuh"
 
 namespace
 {
@@ -25,6 +26,16 @@ __global__ void __launch_bounds__(group)
     }
 }
 
+__global__ void __launch_bounds__(group)
+    make_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
+{
+    const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
+    if (k < ordering.count) {
+        make_line(ordering.pass, ordering.pass.frames[ordering.axis], ordering.has_tof != 0, k,
+                  ordering.lines[k]);
+    }
+}
+
 unsigned groups_of(int64_t count)
 {
     return (unsigned)((count + group - 1) / group);
@@ -44,5 +55,12 @@ int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
     const int64_t pieces = (ordering->count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
     bound_pieces<<<groups_of(pieces), group, 0, static_cast<cudaStream_t>(ordering->pass.stream)>>>(
         *ordering);
+    return cudaGetLastError();
+}
+
+int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
+{
+    make_lines<<<groups_of(ordering->count), group, 0,
+                 static_cast<cudaStream_t>(ordering->pass.stream)>>>(*ordering);
     return cudaGetLastError();
 }

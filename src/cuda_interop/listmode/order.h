@@ -19,6 +19,7 @@ struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
     cudaStream_t stream;
+    lr_cuda_list_line *lines; /* [count] of the device, which are made; NULL = none */
 };
 
 /* Bytes that ordering takes for a while, beside the events. */

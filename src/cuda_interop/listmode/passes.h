@@ -76,11 +76,24 @@ typedef struct lr_cuda_list_exact {
     double reach_mm;                    /* of struct lr_listmode_model */
 } lr_cuda_list_exact;
 
+/* An event's line with what its slices need. Places along it are in standard deviations from the centre of
+ * time of flight, or without that in slices from its first one. */
+typedef struct lr_cuda_list_line {
+    int64_t at[2],
+        step[2]; /* where it crosses its first slice, and from slice to slice: struct crossings */
+    float uu, uv, vv, half[2];
+    float place, step_along; /* of the first slice's middle, and from slice to slice */
+    float begin, end;        /* between which the line counts */
+    float peak;              /* of a slice's factor, for each unit of its length */
+    int32_t slices[2];
+} lr_cuda_list_line;
+
 /* As lr_listmode_events has them, from a batch's first event on. */
 typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
     const float *tof_mm;
     const int32_t *number;
+    const lr_cuda_list_line *lines; /* NULL = they are found when they are needed */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
     int32_t num_kinds;
@@ -167,7 +180,11 @@ typedef struct lr_cuda_list_ordering {
     uint32_t *keys;             /* [count] how large windows are, first slice, last slice */
     int32_t *numbers;           /* [count] 0, 1, ... */
     lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
+    lr_cuda_list_line *lines;   /* [count] */
 } lr_cuda_list_ordering;
+
+/* Lines of a group, whose events are in their order: to lines. */
+int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 
 /* keys and numbers; after sorting, pieces from keys. */
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);

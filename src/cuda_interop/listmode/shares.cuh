@@ -177,6 +177,11 @@ struct crossings {
         }
     }
 
+    __host__ __device__ explicit crossings(const lr_cuda_list_line &line)
+        : at{line.at[0], line.at[1]}, step{line.step[0], line.step[1]}
+    {
+    }
+
     __host__ __device__ void go_on(int slices = 1)
     {
         at[0] += slices * step[0];
@@ -205,7 +210,26 @@ struct crossings {
     }
 };
 
-/* Shares the slices of a walk; first: the slice whose plane the taker's numbers begin with. */
+/* Goes through a walk's slices; first: the slice whose plane the taker's numbers begin with. */
+template <class Sharer, class Factors, class Taker>
+__host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const line_walk &walk,
+                                      const Sharer &sharer, const Factors &factor_of,
+                                      crossings &crossing, int first, Taker &taker)
+{
+    int plane = (walk.slices[0] - first) * frame.plane;
+    for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {
+        share_window window;
+        const float factor = factor_of(slice);
+        if (crossing.open(frame, walk, window) && factor > 0.0f) {
+            window.at += plane;
+            sharer(window, factor, taker);
+        }
+        crossing.go_on();
+        plane += frame.plane;
+    }
+}
+
+/* Shares the slices of a walk. */
 template <class Sharer, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
@@ -216,17 +240,83 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
     const Sharer sharer(pass, frame, walk);
     const slice_factors factors(pass, walk);
     crossings crossing(frame, walk);
-    int plane = (walk.slices[0] - first) * frame.plane;
-    for (int slice = walk.slices[0]; slice < walk.slices[1]; slice++) {
-        share_window window;
-        const float factor = factors.at(pass, walk, slice);
-        if (crossing.open(frame, walk, window) && factor > 0.0f) {
-            window.at += plane;
-            sharer(window, factor, taker);
-        }
-        crossing.go_on();
-        plane += frame.plane;
+    share_slices(
+        frame, walk, sharer, [&](int slice) { return factors.at(pass, walk, slice); }, crossing,
+        first, taker);
+}
+
+/* --- lines that are kept --- */
+
+/* Without the paper's values, and where slices are short against a standard deviation. */
+__host__ __device__ inline void make_line(const lr_cuda_list_pass &pass,
+                                          const lr_cuda_list_frame &frame, bool has_tof, int64_t k,
+                                          lr_cuda_list_line &line)
+{
+    const int32_t all[2] = {0, frame.slices};
+    const line_walk walk = find_walk(pass, frame, has_tof, k, all);
+    const crossings crossing(frame, walk);
+    const double first = walk.place + walk.slices[0] * walk.chord;
+    const double zero = has_tof ? walk.tof : first;
+    const double unit = has_tof ? walk.per_sigma : 1.0 / walk.chord;
+    for (int c = 0; c < 2; c++) {
+        line.at[c] = crossing.at[c];
+        line.step[c] = crossing.step[c];
+        line.half[c] = walk.half[c];
+        line.slices[c] = walk.slices[c];
     }
+    line.uu = walk.uu;
+    line.uv = walk.uv;
+    line.vv = walk.vv;
+    line.place = (float)((first - zero) * unit);
+    line.step_along = has_tof ? (float)(walk.chord * unit) : 1.0f;
+    line.begin = (float)((walk.begin - zero) * unit);
+    line.end = (float)((walk.end - zero) * unit);
+    line.peak = has_tof ? (float)(list_density / list_held) : (float)walk.chord;
+}
+
+/* The factor of a line's slice, `number` slices behind its first one: slice_factors in one formula, whether
+ * the slice is cut or not. */
+__host__ __device__ inline float factor_of_line(const lr_cuda_list_line &line, bool has_tof,
+                                                int number)
+{
+    const float middle = line.place + (float)number * line.step_along;
+    const float half = 0.5f * line.step_along;
+    const float low = fmaxf(middle - half, line.begin), high = fminf(middle + half, line.end);
+    const bool is_whole = middle - half >= line.begin && middle + half <= line.end;
+    const float width = is_whole ? line.step_along : fmaxf(high - low, 0.0f);
+    if (!has_tof) {
+        return line.peak * width;
+    }
+    const float off = is_whole ? middle : 0.5f * (low + high), y = off * off;
+    const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
+    const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
+    return line.peak * width * power_of_two(y * -0.72134752f) * even;
+}
+
+/* Shares those of a kept line's slices that are between limits[0] and limits[1]. */
+template <class Sharer, class Taker>
+__host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    const lr_cuda_list_line &line, bool has_tof,
+                                    const int32_t limits[2], Taker &taker)
+{
+    line_walk walk = {};
+    walk.slices[0] = line.slices[0] > limits[0] ? line.slices[0] : limits[0];
+    walk.slices[1] = line.slices[1] < limits[1] ? line.slices[1] : limits[1];
+    if (walk.slices[0] >= walk.slices[1]) {
+        return;
+    }
+    walk.uu = line.uu;
+    walk.uv = line.uv;
+    walk.vv = line.vv;
+    walk.half[0] = line.half[0];
+    walk.half[1] = line.half[1];
+    const Sharer sharer(pass, frame, walk);
+    crossings crossing(line);
+    crossing.go_on(walk.slices[0] - line.slices[0]);
+    share_slices(
+        frame, walk, sharer,
+        [&](int slice) { return factor_of_line(line, has_tof, slice - line.slices[0]); }, crossing,
+        limits[0], taker);
 }
 
 /* --- who takes elements --- */
