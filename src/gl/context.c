@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
+#include "gl/program.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -87,6 +88,8 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 static void delete_objects(struct gl_context *ctx)
 {
     glDeleteVertexArrays(1, &ctx->vertex_array);
+    gl_program_destroy(ctx->fill);
+    ctx->fill = NULL;
     gl_stream_finish(ctx);
     glDeleteBuffers(1, &ctx->staging_buffer);
     gl_pool_empty(&ctx->pool);
@@ -103,7 +106,7 @@ void gl_context_destroy(struct gl_context *ctx)
             gl_debug_remove(ctx);
         }
     } else {
-        if (ctx->is_shared && gl_context_make_current(ctx) == LR_OK) {
+        if ((ctx->is_shared || ctx->fill != NULL) && gl_context_make_current(ctx) == LR_OK) {
             delete_objects(ctx);
         }
         if (ctx->times_current > 0) {

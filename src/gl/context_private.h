@@ -25,6 +25,7 @@ struct gl_context {
 
     struct gl_stream stream; /* what uploads and uniform blocks go through */
     GLuint vertex_array;     /* of pass.c: an empty one */
+    struct gl_program *fill; /* of fill.c: repeats words */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
     int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/context_private.h"
+#include "gl/fill.h"
 #include "gl/format.h"
 
 #include <stdio.h>
@@ -12,24 +13,6 @@
 
 /* Drivers take sizes of transfers as int. */
 static const int64_t max_read_bytes = (int64_t)1 << 30;
-
-/* ---- loans ---- */
-
-lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan, const char *label)
-{
-    if (loan == NULL || !loan->is_out) {
-        return LR_OK;
-    }
-    return lr_error(ctx->log, LR_USAGE, "%s is out on a loan: OpenGL may use it when it is back",
-                    label);
-}
-
-static void end_loan(struct gl_loan *loan)
-{
-    if (loan != NULL) {
-        loan->end(loan);
-    }
-}
 
 /* An error that is pending before an object is made is that of work under way, whose result would
  * be wrong, and not the object's. */
@@ -201,7 +184,7 @@ struct gl_texture *gl_texture_create(struct gl_context *ctx, const struct gl_tex
 void gl_texture_destroy(struct gl_texture *texture)
 {
     if (texture != NULL) {
-        end_loan(texture->loan);
+        gl_loan_end(texture->loan);
         if (!texture->is_borrowed) {
             glDeleteTextures(1, &texture->name);
         }
@@ -481,7 +464,7 @@ lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
 static void give_back(struct gl_buffer *buffer)
 {
     if (buffer->is_borrowed || buffer->loan != NULL) {
-        end_loan(buffer->loan);
+        gl_loan_end(buffer->loan);
         glDeleteBuffers(buffer->is_borrowed ? 0 : 1, &buffer->name);
         return;
     }
@@ -580,11 +563,25 @@ void gl_buffer_copy_range(const struct gl_buffer_range *range)
                              (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
 }
 
+/* How many of the first bytes a shader has filled: whole pairs of words inside the buffer, or none. */
+static int64_t fill_by_shader(const struct gl_buffer_range *range, const uint32_t *words, int count)
+{
+    const int64_t inside = range->to->size_bytes - range->to_offset;
+    const int64_t bytes = (range->bytes < inside ? range->bytes : inside) / 8 * 8;
+    const uint32_t pair[2] = {words[0], words[count - 1]};
+    const struct gl_buffer_range whole = {
+        .to = range->to, .to_offset = range->to_offset, .bytes = bytes};
+    return gl_fill_serves(range->to->ctx, bytes) && gl_fill(range->to->ctx, &whole, pair) == LR_OK
+               ? bytes
+               : 0;
+}
+
 /* Larger pieces are cleared by the processor in some drivers. */
 static void repeat_words(const struct gl_buffer_range *range, const uint32_t *words, int count)
 {
+    const int64_t filled = fill_by_shader(range, words, count);
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
-    for (int64_t done = 0; done < range->bytes; done += CLEAR_BYTES) {
+    for (int64_t done = filled; done < range->bytes; done += CLEAR_BYTES) {
         const int64_t rest = range->bytes - done;
         glClearNamedBufferSubData(
             range->to->name, count == 2 ? GL_RG32UI : GL_R32UI, (GLintptr)(range->to_offset + done),

@@ -15,7 +15,7 @@
 #ifndef LR_GL_RESOURCE_H
 #define LR_GL_RESOURCE_H
 
-#include "gl/context.h"
+#include "gl/loan.h"
 
 #include <stddef.h>
 
@@ -25,13 +25,6 @@ enum { GL_MAX_COLOURS = 4 };
 struct gl_box {
     int x, y, z;
     int width, height, depth;
-};
-
-/* What another interface, such as CUDA, holds of a texture or buffer. While it is out, passes and
- * transfers refuse the object with LR_USAGE; destroying the object ends it. */
-struct gl_loan {
-    bool is_out;
-    void (*end)(struct gl_loan *loan);
 };
 
 struct gl_texture_params {
@@ -99,10 +92,6 @@ struct gl_buffer {
  * that is too short; LR_FAILED. */
 lr_status gl_buffer_borrow(struct gl_context *ctx, GLuint name,
                            const struct gl_buffer_params *params, struct gl_buffer **buffer);
-
-/* Whether an object is not out on a loan; errors: LR_USAGE, logged. */
-lr_status gl_loan_check(const struct gl_context *ctx, const struct gl_loan *loan,
-                        const char *label);
 
 /* A size of 0 is rounded up to 4 bytes. */
 struct gl_buffer *gl_buffer_create(struct gl_context *ctx, const struct gl_buffer_params *params);

@@ -231,6 +231,47 @@ static void buffers_give_back_what_they_got(void **state)
     gl_buffer_destroy(empty);
 }
 
+/* In a context that takes the device for a large one, where a shader fills what is large. */
+static int begin_as_on_hardware(void **state)
+{
+    setenv("LORASTER_BATCHES", "large", 1);
+    const int result = gl_test_begin(state);
+    unsetenv("LORASTER_BATCHES");
+    return result;
+}
+
+enum { FILLED_WORDS = 100003 };
+
+/* One or two words over a range, and nothing beside it. */
+static void check_fill(struct gl_buffer *buffer, const int64_t words[2], int count)
+{
+    static uint32_t back[FILLED_WORDS];
+    const uint32_t pair[2] = {0xabcd0001u, 0x1234fffeu};
+    const struct gl_buffer_range range = {
+        .to = buffer, .to_offset = 4 * words[0], .bytes = 4 * (words[1] - words[0])};
+    gl_buffer_clear(buffer, 7);
+    assert_int_equal(gl_buffer_fill_range(&range, pair, count), LR_OK);
+    assert_int_equal(gl_buffer_read(buffer, 0, sizeof(back), back), LR_OK);
+    for (int64_t k = 0; k < FILLED_WORDS; k++) {
+        const bool is_inside = k >= words[0] && k < words[1];
+        assert_int_equal(back[k], is_inside ? pair[(k - words[0]) % count] : 7);
+    }
+}
+
+static void fills_reach_their_words_only(void **state)
+{
+    struct gl_test *test = *state;
+    struct gl_buffer *buffer = gl_buffer_create(
+        test->ctx, &(struct gl_buffer_params){.label = "words", .size_bytes = 4 * FILLED_WORDS});
+    const int64_t ranges[][2] = {{0, FILLED_WORDS}, {1, FILLED_WORDS}, {6, 90001}, {77, 50000}};
+    for (int k = 0; k < 4; k++) {
+        check_fill(buffer, ranges[k], 1);
+    }
+    check_fill(buffer, (const int64_t[]){6, 90000}, 2);
+    check_fill(buffer, (const int64_t[]){0, 100002}, 2);
+    gl_buffer_destroy(buffer);
+}
+
 /* More than one staging buffer's worth, from an odd place. */
 static void long_reads_are_whole(void **state)
 {
@@ -523,6 +564,9 @@ int main(void)
         gl_test_case(boxes_reach_their_texels_only),
         gl_test_case(impossible_textures_are_refused),
         gl_test_case(buffers_give_back_what_they_got),
+        gl_test_case(fills_reach_their_words_only),
+        cmocka_unit_test_setup_teardown(fills_reach_their_words_only, begin_as_on_hardware,
+                                        gl_test_end),
         gl_test_case(long_reads_are_whole),
         gl_test_case(readbacks_have_what_was_sent),
         gl_test_case(no_memory_is_a_sentence_with_the_size),

@@ -25,10 +25,10 @@ ROOT = Path(sys.argv.pop()).resolve()
 FULL = os.environ.get("LORASTER_FULL", "") not in ("", "0")
 SPREAD = 4
 
-# Passes that compute no elements: pictures of the viewer, images that stay (tests/operator), and the
+# Passes that compute no elements: fills (tests/gl), pictures of the viewer, images that stay (tests/operator), and the
 # families direct and listmode, whose tests go through their backends voxel by voxel (tests/direct,
 # tests/listmode).
-OTHERS = re.compile(r"(viewer/|vector/|columns/image_order|direct/|listmode/)")
+OTHERS = re.compile(r"(common/fill|viewer/|vector/|columns/image_order|direct/|listmode/)")
 
 # Shader: what is replaced, by what, and who must notice, as EXECUTABLE.TEST.
 MUTANTS = [

@@ -543,7 +543,7 @@ static bool may_keep_lines(const struct listmode_cuda *cuda)
     for (int axis = 0; axis < 3; axis++) {
         edge = fmax(edge, model->grid.voxel_mm[axis]);
     }
-    return asked != NULL && strcmp(asked, "kept") == 0 && !model->tube.as_paper &&
+    return (asked == NULL || strcmp(asked, "found") != 0) && !model->tube.as_paper &&
            model->kernel != LR_LISTMODE_EXACT && sqrt(3.0) * edge < 0.5 * least;
 }
 

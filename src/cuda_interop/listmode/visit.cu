@@ -41,12 +41,21 @@ void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const
     share_walk<Sharer>(pass, frame, walk, 0, taker);
 }
 
+struct taking {
+    visiting *taker;
+
+    __host__ __device__ void operator()(int at, float element) const
+    {
+        taker->take_one(element, at);
+    }
+};
+
 template <bool Leaning, bool Tof>
 void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                  visiting &taker)
 {
     exact_event<Leaning, Tof> event(pass, frame, k);
-    event.each_element(frame, [&](int at, float element) { taker.take_one(element, at); });
+    event.each_element(frame, taking{&taker});
 }
 
 template <bool Leaning>
