@@ -128,7 +128,7 @@ class Listmode(ProgramTest):
                                ("give lengths in seconds", [*listmode, "--frames", "10,-3"]),
                                ("give lengths in seconds", [*listmode, "--frames", "99999x1"]),
                                ("--png draws one image", [*listmode, "--frames", "9", "--png", "x.png"]),
-                               ("belongs to --frames", [*listmode, "--frames-from", "3"])):
+                               ("--frames-from and --part belong to --frames", [*listmode, "--frames-from", "3"])):
             with self.subTest(words):
                 self.refuse(2, words, "recon", *VISTA, *options)
         self.refuse(3, "frame 2, from 60 s to 120 s, holds no prompts", "recon", *VISTA, *listmode,

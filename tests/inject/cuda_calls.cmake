@@ -12,7 +12,7 @@ set(cuda_calls
     cudaGetDriverEntryPointByVersion cudaGetLastError cudaGraphicsGLRegisterBuffer
     cudaGraphicsGLRegisterImage cudaGraphicsMapResources cudaGraphicsResourceGetMappedPointer
     cudaGraphicsSubResourceGetMappedArray cudaGraphicsUnmapResources
-    cudaGraphicsUnregisterResource cudaLaunchKernel cudaLaunchKernelExC cudaMalloc cudaMallocHost
+    cudaGraphicsUnregisterResource cudaHostRegister cudaHostUnregister cudaLaunchKernel cudaLaunchKernelExC cudaMalloc cudaMallocHost
     cudaMemGetInfo cudaMemcpy cudaMemcpyAsync cudaMemsetAsync
     cudaOccupancyMaxActiveBlocksPerMultiprocessor cudaPointerGetAttributes cudaSetDevice cudaStreamCreateWithFlags
     cudaStreamDestroy cudaStreamSynchronize cudaStreamWaitEvent)

@@ -79,6 +79,8 @@ CALL(cudaLaunchKernel, (const void *a, dim3 b, dim3 c, void **d, size_t e, cudaS
 CALL(cudaLaunchKernelExC, (const cudaLaunchConfig_t *a, const void *b, void **c), (a, b, c))
 CALL(__cudaLaunchKernel, (void *a, dim3 b, dim3 c, void **d, size_t e, cudaStream_t f),
      (a, b, c, d, e, f)) /* what kernels are started by from CUDA 13 on */
+CALL(cudaHostRegister, (void *a, size_t b, unsigned int c), (a, b, c))
+CALL(cudaHostUnregister, (void *a), (a))
 CALL(cudaMalloc, (void **a, size_t b), (a, b))
 CALL(cudaMallocHost, (void **a, size_t b), (a, b))
 CALL(cudaMemGetInfo, (size_t * a, size_t *b), (a, b))

@@ -9,9 +9,20 @@
 #include <stdio.h>
 #include <string.h>
 
-static const lr_module modules[2] = {
-    {{0, 465, 0}, {1, 0, 0}, {0, 0, 1}, {0}, {9, 9}, {4.3, 4.3}, {4.3, 4.3}, 30, 0, 0, 0},
-    {{0, -465, 0}, {1, 0, 0}, {0, 0, 1}, {0}, {9, 9}, {4.3, 4.3}, {4.3, 4.3}, 30, 0, 0, 0}};
+static const lr_module modules[2] = {{.centre_mm = {0, 465, 0},
+                                      .u = {1, 0, 0},
+                                      .v = {0, 0, 1},
+                                      .crystals = {9, 9},
+                                      .pitch_mm = {4.3, 4.3},
+                                      .face_mm = {4.3, 4.3},
+                                      .depth_mm = 30},
+                                     {.centre_mm = {0, -465, 0},
+                                      .u = {1, 0, 0},
+                                      .v = {0, 0, 1},
+                                      .crystals = {9, 9},
+                                      .pitch_mm = {4.3, 4.3},
+                                      .face_mm = {4.3, 4.3},
+                                      .depth_mm = 30}};
 
 /* 4 atan(a b / (2 d sqrt(4 d^2 + a^2 + b^2))) / 2 pi, a = b = 9 x 4.3, d = 465. */
 static const double expected = 1.100487169734e-3;

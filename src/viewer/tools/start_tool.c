@@ -47,7 +47,7 @@ static void read_presets(struct start_tool *tool)
 
 /* --- its panel --- */
 
-static const double most_width = 560.0, most_height = 400.0, margin = 12.0;
+static const double most_width = 560.0, most_height = 460.0, margin = 12.0;
 
 bool start_tool_is_shown(const struct app *app)
 {
