@@ -407,7 +407,9 @@ class Window(ViewTest):
         self.addCleanup(viewer.stop)
         self.assertTrue(viewer.find(), f"no window: {viewer.said}")
         viewer.until("start", lambda text: text == "1")
-        viewer.move(360, 171 + 14 * 18)  # the last one: two-opposed-modules
+        listed = self.json("scanner", "list")["scanners"]
+        number = [one["preset"] for one in listed].index("two-opposed-modules")
+        viewer.move(360, 153 + number * 18)
         viewer.xdotool("sleep", 0.3, "click", 1)
         viewer.until("scanner.name", lambda text: "two opposed" in text.lower())
         viewer.until("start", lambda text: text == "0")
