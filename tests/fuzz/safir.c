@@ -39,7 +39,11 @@ static void read_both(const char *events, const char *map)
     int64_t num_events = 0;
     const lr_log log = {fuzz_note, &status};
     const lr_event_sink sink = {drop, &num_events};
-    const lr_events_source source = {events, LR_EVENTS_SAFIR, map, fuzz_lors()->scanner, &log};
+    const lr_events_source source = {.path = events,
+                                     .format = LR_EVENTS_SAFIR,
+                                     .companion = map,
+                                     .scanner = fuzz_lors()->scanner,
+                                     .log = &log};
     fuzz_expect(lr_events_read(&source, &sink, NULL) == LR_OK, status);
 }
 

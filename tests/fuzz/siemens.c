@@ -51,7 +51,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     scanner = scanner != NULL ? scanner : octagon();
     fuzz_write(text, "a.l.hdr", (const uint8_t *)header, strlen(header));
     fuzz_write(words, "a.l", bytes, count);
-    const lr_events_source source = {words, LR_EVENTS_SIEMENS, text, scanner, &log};
+    const lr_events_source source = {.path = words,
+                                     .format = LR_EVENTS_SIEMENS,
+                                     .companion = text,
+                                     .scanner = scanner,
+                                     .log = &log};
     fuzz_expect(lr_events_read(&source, &sink, NULL) == LR_OK, status);
     return 0;
 }
