@@ -52,8 +52,8 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     operator_row_parts.raster recon_attenuation recon_bsrem.compute recon_osem.cpu
     recon_osem.raster recon_ramla.compute recon_ramla.cpu render_compute render_hiding
     render_lists render_mutants render_pairs render_penetration render_projections unit_crystals
-    unit_randoms view.direct view.frames view.gallery view.listmode_events view.listmode_live
-    view.recon_points view.slices"
+    unit_randoms view.curves view.direct view.frames view.gallery view.listmode_events
+    view.listmode_live view.recon_points view.slices view.tooltips"
 every_fault=""
 if [ "$full" = yes ]; then
     fuzz_seconds=60 long_tests="" twins=""
