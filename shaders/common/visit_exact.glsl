@@ -11,10 +11,7 @@ const int MAX_CORNERS = 16; // 8 before a module is cut away, and one more for e
 #else
 const int MAX_CORNERS = 12; // 4, and one more for each line of the cell; spare
 #endif
-struct Polygon {
-    vec2 corners[MAX_CORNERS];
-    int count;
-};
+#include "common/polygon.glsl"
 
 Polygon face_polygon(vec2 face)
 {
@@ -25,28 +22,6 @@ Polygon face_polygon(vec2 face)
     polygon.corners[3] = vec2(-0.5, 0.5) * face;
     polygon.count = 4;
     return polygon;
-}
-
-// Keeps where line.x + line.y a + line.z b >= 0.
-Polygon clip(Polygon polygon, vec3 line)
-{
-    Polygon kept;
-    kept.count = 0;
-    vec2 before = polygon.corners[max(polygon.count - 1, 0)];
-    float side_before = line.x + dot(line.yz, before);
-    for (int k = 0; k < polygon.count; k++) {
-        vec2 here = polygon.corners[k];
-        float side = line.x + dot(line.yz, here);
-        if ((side < 0.0) != (side_before < 0.0) && kept.count < MAX_CORNERS) {
-            kept.corners[kept.count++] = mix(before, here, side_before / (side_before - side));
-        }
-        if (side >= 0.0 && kept.count < MAX_CORNERS) {
-            kept.corners[kept.count++] = here;
-        }
-        before = here;
-        side_before = side;
-    }
-    return kept;
 }
 
 // The half-plane along >= low (sign 1) or along <= low (sign -1), in coordinates around `crystal`.

@@ -6,38 +6,12 @@
 // four lines (Sutherland and Hodgman 1974).
 
 const int MAX_CORNERS = 8; // 4, and one more for each cut
-
-struct Polygon {
-    vec2 corners[MAX_CORNERS];
-    int count;
-};
+#include "common/polygon.glsl"
 
 // A part of the far face.
 struct Piece {
     vec2 middle, half_mm;
 };
-
-// Keeps where line.x + line.y x + line.z y >= 0.
-Polygon clip(Polygon polygon, vec3 line)
-{
-    Polygon kept;
-    kept.count = 0;
-    vec2 before = polygon.corners[max(polygon.count - 1, 0)];
-    float side_before = line.x + dot(line.yz, before);
-    for (int k = 0; k < polygon.count; k++) {
-        vec2 here = polygon.corners[k];
-        float side = line.x + dot(line.yz, here);
-        if ((side < 0.0) != (side_before < 0.0) && kept.count < MAX_CORNERS) {
-            kept.corners[kept.count++] = mix(before, here, side_before / (side_before - side));
-        }
-        if (side >= 0.0 && kept.count < MAX_CORNERS) {
-            kept.corners[kept.count++] = here;
-        }
-        before = here;
-        side_before = side;
-    }
-    return kept;
-}
 
 // Cuts around the piece's middle; what is cut is left alone where the line does not meet it.
 void cut(inout Polygon polygon, Piece piece, vec3 line)
