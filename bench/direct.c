@@ -625,7 +625,7 @@ static const struct cli_option options[] = {
      "buffers, both with --backend all",
      false},
     {"--variant", "NAME",
-     "cuda: bands, strips, columns (from buffers), threads, instructions, shared-memory or "
+     "cuda: bands, columns (from buffers), threads, instructions, shared-memory or "
      "texture-cache (from buffers or textures); default all that the storage can have",
      false},
     {"--repeat", "N", "runs that the median is of; default 11", false},

@@ -24,7 +24,6 @@ static const struct direct_variant variants[DIRECT_NUM_VARIANTS] = {
     ON_BOTH("auto", NULL, LR_DIRECT_FASTEST),
     ON_BOTH("compute", "compute", LR_DIRECT_FASTEST),
     ON_BUFFERS("cuda, bands", "cuda", LR_DIRECT_BANDS),
-    ON_BUFFERS("cuda, strips", "cuda", LR_DIRECT_STRIPS),
     ON_BUFFERS("cuda, columns", "cuda", LR_DIRECT_COLUMNS),
     ON_BOTH("cuda, threads", "cuda", LR_DIRECT_THREADS),
     ON_BOTH("cuda, instructions", "cuda", LR_DIRECT_INSTRUCTIONS),

@@ -145,7 +145,7 @@ run_memcheck() { sanitize memcheck; }
 run_racecheck() {
     local way test code=0 number jobs=() names=() limit=${LIMIT:-400}
     need_tool compute-sanitizer && need_cuda || return 0
-    for way in bands strips "shared memory"; do
+    for way in bands "shared memory"; do
         for test in every images batches opengl tables; do
             names+=("racecheck_${way/ /_}_$test")
             limited compute-sanitizer --tool racecheck --error-exitcode 99 "$device_test" "$way" \
@@ -184,9 +184,9 @@ bench() {
 run_speed() {
     local code=0 way workload storage
     need_cuda || return 0
-    for way in bands strips columns texture-cache shared-memory instructions threads; do
+    for way in bands columns texture-cache shared-memory instructions threads; do
         case $way in
-        bands | strips | columns) storage=buffers ;;
+        bands | columns) storage=buffers ;;
         *) storage=textures ;; # as their papers have it
         esac
         for workload in clinical caches large; do

@@ -43,8 +43,7 @@ const struct cli_option direct_device_options[] = {
 };
 
 const char *const direct_variant_names[] = {
-    "bands",        "strips",        "columns",       "threads",
-    "instructions", "shared-memory", "texture-cache", NULL};
+    "bands", "columns", "threads", "instructions", "shared-memory", "texture-cache", NULL};
 
 static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
 

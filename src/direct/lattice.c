@@ -285,14 +285,6 @@ void lr_lattice_finish(struct lr_lattice *lattice)
     *lattice = (struct lr_lattice){0};
 }
 
-void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], double at[2])
-{
-    const int *e = lattice->next, *a = lattice->across;
-    const int det = e[0] * a[1] - e[1] * a[0]; /* 1 or -1 */
-    at[0] = (column[0] * a[1] - column[1] * a[0]) * det;
-    at[1] = (e[0] * column[1] - e[1] * column[0]) * det;
-}
-
 void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2])
 {
     const int *e = lattice->next, *a = lattice->across;

@@ -50,16 +50,13 @@ int lr_lattice_class(const struct lr_lattice_step *step);
 int lr_lattice_candidates(const struct lr_direct_shape *shape,
                           struct lr_lattice candidates[LR_LATTICE_CANDIDATES]);
 
-/* The cheapest for a gather by columns or strips. errors: LR_FAILED; *lattice holds nothing then. */
+/* The cheapest for a gather by columns. errors: LR_FAILED; *lattice holds nothing then. */
 lr_status lr_lattice_init(struct lr_lattice *lattice, const struct lr_direct_shape *shape,
                           const lr_log *log);
 void lr_lattice_finish(struct lr_lattice *lattice);
 
-/* Where a column, or a direction, lies along the lattice's rows and across them: column = at[0] next +
- * at[1] across. */
-void lr_lattice_place(const struct lr_lattice *lattice, const double column[2], double at[2]);
-
-/* The same of a column of the grid, in whole numbers. */
+/* Where a column of the grid lies along the lattice's rows and across them: column = at[0] next + at[1]
+ * across. */
 void lr_lattice_place_column(const struct lr_lattice *lattice, const int32_t column[2], int at[2]);
 
 /* Where the columns of a grid lie, along the rows and across: from least to most. */

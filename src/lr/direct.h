@@ -204,9 +204,7 @@ typedef enum lr_direct_variant {
                               kernel wants more shared memory than there is */
     LR_DIRECT_BANDS,   /* products of matrices by tensor cores: to 2^-22 of each number, or 2^-39
                                 of the largest one on a line through the image; devices before compute
-                                capability 9.0 and kernels too wide for that go by strips. On buffers */
-    LR_DIRECT_STRIPS,  /* strips along the line of response: slices in registers, sources in
-                                shared memory; kernels too wide for that go by columns. On buffers */
+                                capability 9.0 and kernels too wide for that go by columns. On buffers */
     LR_DIRECT_COLUMNS, /* whole columns of slices in registers; on buffers alone */
     LR_DIRECT_THREADS, /* paper 1: a voxel a thread */
     LR_DIRECT_INSTRUCTIONS,  /* paper 1: several voxels a thread */
@@ -232,7 +230,7 @@ typedef struct lr_direct_params {
         *shared; /* compute and cuda share objects with this context and are on its
                                         device; NULL = none */
     lr_direct_storage storage;
-    lr_direct_variant variant; /* of cuda; bands, strips and columns are on buffers alone */
+    lr_direct_variant variant; /* of cuda; bands and columns are on buffers alone */
     int64_t max_memory_bytes; /* for tables of views that are kept, beyond one; 0 = a quarter of the
                                  machine's, or of what the device has left */
     const lr_lor_source

@@ -436,7 +436,7 @@ class Bench(ProgramTest):
 
     def test_variants_of_cuda_that_a_storage_has(self):
         """Whether there is a device for them or not."""
-        columns = [f"cuda, {way}, buffers" for way in ("bands", "strips", "columns")]
+        columns = [f"cuda, {way}, buffers" for way in ("bands", "columns")]
         gathers = [f"cuda, {way}" for way in ("threads", "instructions", "shared memory",
                                               "texture cache")]
         both = [f"{way}, {storage}" for way in gathers for storage in ("buffers", "textures")]
@@ -457,8 +457,8 @@ class Bench(ProgramTest):
         self.refuse(2, ["--paper", "--case"], *bench, "--case", "variant 2", "--paper")
         self.refuse(2, "--variant", *bench, "--variant", "columns")
         self.refuse(2, ["--storage", "cpu"], *bench, "--storage", "textures")
-        self.refuse(2, ["--variant strips", "buffers", "threads"], "bench", "direct", "--backend",
-                    "cuda", "--variant", "strips", "--storage", "textures")
+        self.refuse(2, ["--variant columns", "buffers", "threads"], "bench", "direct", "--backend",
+                    "cuda", "--variant", "columns", "--storage", "textures")
         self.refuse(1, "no/such", *bench, "--case", "variant 2", "-o", "no/such/folder.json")
 
     def test_a_case_of_the_paper(self):

@@ -15,7 +15,6 @@ static const struct {
     lr_direct_storage storage;
 } ways[] = {
     {"bands", LR_DIRECT_BANDS, LR_DIRECT_BUFFERS},
-    {"strips", LR_DIRECT_STRIPS, LR_DIRECT_BUFFERS},
     {"columns", LR_DIRECT_COLUMNS, LR_DIRECT_BUFFERS},
     {"threads", LR_DIRECT_THREADS, LR_DIRECT_TEXTURES},
     {"threads, buffers", LR_DIRECT_THREADS, LR_DIRECT_BUFFERS},

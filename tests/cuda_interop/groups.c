@@ -22,7 +22,7 @@ struct device {
     int blocks, staging; /* that are taken */
     int calls;           /* that ask for memory, copy, start kernels or wait */
     int fails_in;        /* calls for memory until one fails; 0: none does */
-    int own_fills;       /* of strips and columns */
+    int own_fills;       /* of columns */
 };
 
 static struct device device;
@@ -101,11 +101,6 @@ bool lr_cuda_bands_work(void)
     return true;
 }
 
-bool lr_cuda_strips_work(void)
-{
-    return true;
-}
-
 int64_t lr_cuda_shared_room(void)
 {
     return 227 * 1024;
@@ -122,16 +117,6 @@ int lr_cuda_launch_band_fills(const lr_cuda_view_fill *views, const lr_cuda_fill
 {
     device.calls++;
     on_cpu_band_fills(views, sizes);
-    return 0;
-}
-
-int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
-                              const lr_cuda_strip_fill *fill)
-{
-    (void)forward;
-    assert_true(pass->num_tiles > 0 && pass->steps == fill->steps);
-    assert_true(fill->values != NULL && fill->values[0] >= 0); /* they are filled in before */
-    device.own_fills++;
     return 0;
 }
 
@@ -276,9 +261,7 @@ static int64_t find_view_bytes(lr_direct_variant variant)
     open_projector(&projector, variant, 0);
     make_from(&projector, 0);
     const int64_t bytes = projector.set.view_bytes;
-    assert_int_equal(device.own_fills, variant == LR_DIRECT_STRIPS || variant == LR_DIRECT_COLUMNS
-                                           ? 2 * NUM_VIEWS
-                                           : 0);
+    assert_int_equal(device.own_fills, variant == LR_DIRECT_COLUMNS ? 2 * NUM_VIEWS : 0);
     close_projector(&projector);
     return bytes;
 }

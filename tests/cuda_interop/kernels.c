@@ -8,21 +8,17 @@
 
 #include "cuda_interop/direct/bands.h"
 #include "cuda_interop/direct/cloud.h"
-#include "cuda_interop/direct/strips.h"
+#include "cuda_interop/direct/columns.h"
 #include "layouts.h"
 #include "on_cpu.h"
 
-enum { FLOATS = 4, NUM_BLOCKS = 6 };
-
-/* Sides and splits of blocks of strips: all that there are. */
-static const int blocks[NUM_BLOCKS][2] = {{1, 1}, {2, 1}, {4, 1}, {1, 2}, {2, 2}, {1, 4}};
+enum { FLOATS = 4 };
 
 /* A view's tables as the device would have them. */
 struct tables {
     struct lr_direct_shape shape;
     lr_cuda_gather gather;
     struct lr_cuda_column_plan plan;
-    struct lr_cuda_strip_plan strips[NUM_BLOCKS];
     struct lr_cuda_band_plan bands;
     struct lr_cuda_cloud_tables cloud;
     lr_direct_tables *exact;
@@ -62,27 +58,6 @@ static void fill(struct tables *tables)
     }
 }
 
-/* Plans of strips: whose blocks hold all steps or not; whose steps are one box or more. */
-static int plans_with[2][2];
-
-/* In blocks of all shapes. */
-static void open_strips(struct tables *tables, const lr_cuda_layout *layout)
-{
-    for (int k = 0; k < NUM_BLOCKS; k++) {
-        struct lr_cuda_strip_plan *plan = &tables->strips[k];
-        assert_int_equal(lr_cuda_strip_plan_init(
-                             plan, &(struct lr_cuda_strip_params){.shape = &tables->shape,
-                                                                  .layout = layout,
-                                                                  .rows = tables->gather.num_rows,
-                                                                  .sides = blocks[k][0],
-                                                                  .splits = blocks[k][1]}),
-                         LR_OK);
-        const lr_cuda_strips *pass = &plan->passes[0];
-        plans_with[pass->holds_steps][pass->room_steps > pass->box_steps]++;
-        plan->passes[0].slabs = plan->slabs;
-    }
-}
-
 /* rows = 1 where all kernels are the same. */
 static void open_tables(struct tables *tables, const lr_direct_tables_params *params, bool one_row)
 {
@@ -100,7 +75,6 @@ static void open_tables(struct tables *tables, const lr_direct_tables_params *pa
     assert_int_equal(lr_cuda_column_plan_init(&tables->plan, &tables->shape, &layout,
                                               tables->gather.num_rows, NULL),
                      LR_OK);
-    open_strips(tables, &layout);
     assert_int_equal(lr_cuda_band_plan_init(&tables->bands, &tables->shape, &layout,
                                             tables->gather.num_rows, NULL),
                      LR_OK);
@@ -119,9 +93,6 @@ static void close_tables(struct tables *tables)
 {
     lr_cuda_cloud_finish(&tables->cloud);
     lr_cuda_band_plan_finish(&tables->bands);
-    for (int k = 0; k < NUM_BLOCKS; k++) {
-        lr_cuda_strip_plan_finish(&tables->strips[k]);
-    }
     lr_cuda_column_plan_finish(&tables->plan);
     free(tables->map);
     free(tables->values);
@@ -155,24 +126,8 @@ enum kind {
     CLOUD,
     COLUMNS,
     BANDS, /* in blocks of all shapes */
-    STRIPS = BANDS + LR_CUDA_BANDS_SHAPES,
-    NUM_KINDS = STRIPS + NUM_BLOCKS
+    NUM_KINDS = BANDS + LR_CUDA_BANDS_SHAPES
 };
-
-static void run_strips(const struct tables *tables, const struct lr_cuda_strip_plan *plan,
-                       bool forward, const float *source, float *target)
-{
-    const lr_cuda_strip_fill fill = {.factors = plan->factors,
-                                     .columns = plan->columns,
-                                     .peaks = plan->peaks,
-                                     .values = tables->values,
-                                     .map = tables->map,
-                                     .num_steps = plan->num_steps,
-                                     .num_offsets = plan->num_offsets,
-                                     .num_columns = plan->num_columns};
-    const cpu_strip_lists lists = {plan->steps, plan->tiles[0][0], plan->offsets[0][0]};
-    assert_int_equal(on_cpu_strips(forward, plan->passes[0], fill, &lists, source, target), 0);
-}
 
 struct way {
     bool forward;
@@ -207,8 +162,6 @@ static void run(const struct tables *tables, enum kind kind, bool forward, const
     if (kind == COLUMNS) {
         on_cpu_columns(forward, tables->plan.pass, &tables->gather, tables->plan.indices,
                        tables->plan.num_weights, source, target);
-    } else if (kind >= STRIPS) {
-        run_strips(tables, &tables->strips[kind - STRIPS], forward, source, target);
     } else if (kind >= BANDS) {
         run_bands(tables, (int)(kind - BANDS), (struct way){forward, source, target});
     } else if (kind == SHARED || kind == CLOUD) {
@@ -347,33 +300,20 @@ static void images_are_high_and_low(void **state)
     assert_true(worst < 1e-6);
 }
 
-/* So many steps, in all or of a slab, that one copy of strips does not bring them. */
-static void steps_come_in_boxes(void **state)
+/* Of far more steps than a block holds at once. */
+static void kernels_are_wide(void **state)
 {
     (void)state;
-    static const struct {
-        int size[3];
-        lr_view view;
-        lr_resolution resolution;
-    } cases[] = {
-        {{27, 30, 15},
-         {18, 0},
-         {.tof_ps = 250, .radial_mm = 12, .radial_edge_mm = 14, .axial_mm = 7, .edge_mm = 60}},
-        {{9, 37, 47},
-         {1, 0},
-         {.tof_ps = 60, .radial_mm = 43, .radial_edge_mm = 47, .axial_mm = 33, .edge_mm = 60}},
-    };
+    const lr_grid grid = lr_grid_centred((const int[3]){9, 37, 47}, (const double[3]){4, 4, 2});
+    const lr_view view = {1, 0};
+    const lr_direct_kernel kernel = {.resolution = {.tof_ps = 60,
+                                                    .model = LR_RADIAL_LINEAR,
+                                                    .radial_mm = 43,
+                                                    .radial_edge_mm = 47,
+                                                    .axial_mm = 33,
+                                                    .edge_mm = 60}};
     worst = 0;
-    memset(plans_with, 0, sizeof(plans_with));
-    for (int k = 0; k < 2; k++) {
-        const lr_grid grid = lr_grid_centred(cases[k].size, (const double[3]){4, 4, 2});
-        lr_direct_kernel kernel = {.resolution = cases[k].resolution};
-        kernel.resolution.model = LR_RADIAL_LINEAR;
-        check_case(&grid, &cases[k].view, &kernel);
-    }
-    assert_true(plans_with[true][true] > 0);
-    assert_true(plans_with[false][false] > 0);
-    assert_true(plans_with[false][true] > 0);
+    check_case(&grid, &view, &kernel);
     print_message("largest difference %.2e\n", worst);
     assert_true(worst < 2e-6); /* of a sum of some thousand floats */
 }
@@ -427,7 +367,7 @@ int main(void)
         cmocka_unit_test(gathers_are_those_of_the_reference),
         cmocka_unit_test(long_columns_are_cut_into_steps),
         cmocka_unit_test(images_are_high_and_low),
-        cmocka_unit_test(steps_come_in_boxes),
+        cmocka_unit_test(kernels_are_wide),
         cmocka_unit_test(kernels_end_in_nothing),
         cmocka_unit_test(products_are_complex_ones),
     };

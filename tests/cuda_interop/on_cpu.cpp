@@ -5,7 +5,6 @@
 #include "cuda_interop/direct/cloud.cuh"
 #include "cuda_interop/direct/columns.cuh"
 #include "cuda_interop/direct/kernels.cuh"
-#include "cuda_interop/direct/strips.cuh"
 #include "cuda_interop/direct/updates.cuh"
 #include "cuda_interop/direct/values.cuh"
 #include "fft/cufft_product.cuh"
@@ -13,8 +12,6 @@
 
 namespace
 {
-
-int wrong_blocks; /* of strips: they copied more or less than they said, or what cannot be */
 
 int64_t place_of(const lr_cuda_layout &layout, int q, int x, int y)
 {
@@ -114,144 +111,6 @@ void tiles(const lr_cuda_cloud &pass, const images &images, const lor_map &map)
                 }
             }
         }
-    }
-}
-
-/* Copies that are there at once; what they bring beyond what they said, and how many of them a device
- * would refuse. */
-struct slab_copies {
-    const lr_cuda_strips &pass;
-    const float *source; /* of the grid's first voxel */
-    const float4 *shared;
-    int bytes = 0, refused = 0;
-
-    void expect(int expected)
-    {
-        bytes += expected;
-    }
-    void slab(float4 *target, int z, int x, int y)
-    {
-        const lr_cuda_layout &layout = pass.layout;
-        float *to = reinterpret_cast<float *>(target);
-        refused += z % 4 != 0 || (target - shared) % 8 != 0 || pass.width > LR_CUDA_STRIP_MOST ||
-                   4 * pass.pitch > LR_CUDA_STRIP_MOST;
-        for (int k = 0; k < pass.width; k++, x += pass.across[0], y += pass.across[1]) {
-            for (int i = 0; i < 4 * pass.pitch; i++) {
-                const bool is_there = z + i >= 0 && z + i < layout.size[2] && x >= 0 &&
-                                      x < layout.size[0] && y >= 0 && y < layout.size[1];
-                *to++ = is_there ? source[4 * (int64_t)layout.extent[0] *
-                                              (x + (int64_t)layout.extent[1] * y) +
-                                          z + i]
-                                 : 0;
-            }
-        }
-        bytes -= pass.width * pass.pitch * 16;
-    }
-    void steps(strip_step *target, int first)
-    {
-        const int64_t step = sizeof(*target), box = pass.box_steps * step;
-        const int64_t at =
-            reinterpret_cast<char *>(target) - reinterpret_cast<const char *>(shared);
-        refused += at % 128 != 0 || at + box > pass.bytes - LR_CUDA_STRIP_BARRIERS ||
-                   pass.box_steps > LR_CUDA_STRIP_MOST;
-        const int64_t there = step * min(pass.box_steps, max(pass.num_steps - first, 0));
-        memcpy(target, pass.steps + first, (size_t)there);
-        memset(reinterpret_cast<char *>(target) + there, 0, (size_t)(box - there));
-        bytes -= (int)box;
-    }
-};
-
-/* The slabs of a split, one after the other, each as early as its slot is free; in each, one thread
- * after the other. */
-template <strip_kernels Kernels, int Slices>
-void gather_split(const lr_cuda_strips &pass, const strip_block &block, slab_copies &copies,
-                  int split, strip_thread<Slices> *own)
-{
-    int coming = split, brought = 0;
-    for (int c = split, n = 0; c < pass.num_slabs; c += pass.splits, n++) {
-        for (; coming < pass.num_slabs && brought < n + pass.depth;
-             coming += pass.splits, brought++) {
-            const int slot = split * pass.depth + brought % pass.depth;
-            stage_slab(pass, block, coming, slot, slab_at(block, coming), copies);
-        }
-        const int slot = split * pass.depth + n % pass.depth;
-        for (int k = 0; k < pass.sides * LR_CUDA_STRIP_LANES; k++) {
-            gather_slab<Kernels>(pass, block, open_slab<Kernels>(pass, block, c, slot, own[k]),
-                                 own[k]);
-        }
-    }
-}
-
-template <strip_kernels Kernels, int Slices>
-void strip(const lr_cuda_strips &pass, const strip_block &block, const float4 *source,
-           float4 *target)
-{
-    const int side_threads = pass.sides * LR_CUDA_STRIP_LANES;
-    std::vector<strip_thread<Slices>> own(pass.splits * side_threads);
-    float *sums = reinterpret_cast<float *>(block.columns);
-    slab_copies copies = {pass,
-                          reinterpret_cast<const float *>(source + place_of(pass.layout, 0, 0, 0)),
-                          block.columns};
-    if (pass.holds_steps) {
-        stage_steps(pass, block, copies);
-    }
-    for (size_t k = 0; k < own.size(); k++) {
-        begin_strip<Kernels>(pass, block, (int)k, own[k]);
-    }
-    for (int split = 0; split < pass.splits; split++) {
-        gather_split<Kernels>(pass, block, copies, split, &own[split * side_threads]);
-    }
-    for (size_t k = 0; k < own.size() && pass.splits > 1; k++) {
-        leave_sums(pass, sums, own[k]);
-    }
-    for (size_t k = 0; k < own.size() && pass.splits > 1; k++) {
-        add_sums(pass, sums, own[k]);
-    }
-    for (const strip_thread<Slices> &thread : own) {
-        store_strip(pass, block, thread, target);
-    }
-    wrong_blocks += copies.bytes != 0 || copies.refused != 0;
-}
-
-/* One layer of blocks. */
-template <strip_kernels Kernels, int Slices>
-void strips(const lr_cuda_strips &pass, int slice, const float4 *source, float4 *target)
-{
-    /* what no slab has brought is no number */
-    std::vector<float4> shared((pass.bytes + sizeof(float4) - 1) / sizeof(float4));
-    for (int k = 0; k < pass.num_tiles; k++) {
-        shared.assign(shared.size(), float4{NAN, NAN, NAN, NAN});
-        const strip_block block = strip_block_at(pass, pass.tiles[k], slice, shared.data());
-        load_slabs(pass, block, 0, 1);
-        strip<Kernels, Slices>(pass, block, source, target);
-    }
-}
-
-template <strip_kernels Kernels>
-void strip_layers(const lr_cuda_strips &pass, const float4 *source, float4 *target)
-{
-    for (int slice = 0; slice < pass.layout.size[2]; slice += 48) {
-        const int left = pass.layout.size[2] - slice;
-        if (left > 32) {
-            strips<Kernels, 24>(pass, slice, source, target);
-        } else if (left > 16) {
-            strips<Kernels, 16>(pass, slice, source, target);
-        } else {
-            strips<Kernels, 8>(pass, slice, source, target);
-        }
-    }
-}
-
-template <bool Forward> void fill_strips(const lr_cuda_strips &pass, const lr_cuda_strip_fill &fill)
-{
-    for (int32_t k = 0; k < fill.num_steps * LR_CUDA_OUTPUTS; k++) {
-        fill_strip_step<Forward>(pass, fill, k);
-    }
-    for (int32_t k = 0; k < fill.num_columns * pass.num_rows; k++) {
-        fill_strip_profile(pass, fill, k);
-    }
-    for (int k = 0; k < pass.layout.extent[1] * pass.layout.extent[2] + 3; k++) {
-        fill_strip_row(pass, fill, k);
     }
 }
 
@@ -360,38 +219,6 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
     } else {
         columns<false>(pass, *tables, indices, from, to);
     }
-}
-
-int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
-                  const cpu_strip_lists *lists, const float *source, float *target)
-{
-    std::vector<lr_cuda_strip_step> steps(lists->steps, lists->steps + fill.num_steps);
-    const std::vector<int4> offsets = list_of(lists->offsets, fill.num_steps * LR_CUDA_OUTPUTS);
-    std::vector<float> profiles((size_t)fill.num_columns * pass.num_rows);
-    std::vector<uint16_t> rows((size_t)pass.layout.extent[1] * pass.layout.extent[2]);
-    std::vector<int2> tiles;
-    for (int32_t k = 0; k < pass.num_tiles; k++) {
-        tiles.push_back(int2{lists->tiles[2 * k], lists->tiles[2 * k + 1]});
-    }
-    fill.steps = steps.data();
-    fill.offsets = offsets.data();
-    fill.profiles = profiles.data();
-    fill.rows = rows.data();
-    pass.steps = steps.data();
-    pass.profiles = profiles.data();
-    pass.rows = rows.data();
-    pass.tiles = tiles.data();
-    const float4 *from = reinterpret_cast<const float4 *>(source);
-    float4 *to = reinterpret_cast<float4 *>(target);
-    forward ? fill_strips<true>(pass, fill) : fill_strips<false>(pass, fill);
-    if (pass.num_rows == 1) {
-        strip_layers<STRIP_ONE>(pass, from, to);
-    } else if (forward) {
-        strip_layers<STRIP_FORWARD>(pass, from, to);
-    } else {
-        strip_layers<STRIP_BACK>(pass, from, to);
-    }
-    return wrong_blocks;
 }
 
 void on_cpu_product(fft_product product, float *values, const float *spectrum)

@@ -26,17 +26,6 @@ void on_cpu_columns(bool forward, lr_cuda_columns pass, const lr_cuda_gather *ta
                     const int32_t *indices, int64_t num_weights, const float *source,
                     float *target);
 
-/* Fills in weights, profiles and rows and gathers by strips, the threads of a block in step. lists:
- * a plan's, [num_tiles][2] and [num_steps][4][4]; of pass and fill, what they hold and what is
- * filled in are not read. Returns the number of blocks whose copies a device would refuse, or wait
- * for. */
-typedef struct cpu_strip_lists {
-    const lr_cuda_strip_step *steps;
-    const int32_t *tiles, *offsets;
-} cpu_strip_lists;
-int on_cpu_strips(bool forward, lr_cuda_strips pass, lr_cuda_strip_fill fill,
-                  const cpu_strip_lists *lists, const float *source, float *target);
-
 /* Fills in weights and profiles, sorts the source and gathers by bands, a warp at a time. lists: a
  * plan's; of pass and fill, what these hold and what is filled in are not read. Returns the number of
  * copies that a device would refuse. */

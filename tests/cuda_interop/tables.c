@@ -103,7 +103,6 @@ static struct group *open_group(const lr_grid *grid, int model, bool bands_work)
     const struct lr_cuda_plan_params params = {.backend = &group->backend,
                                                .layout = group->layout,
                                                .bands_work = bands_work,
-                                               .strips_work = true,
                                                .shared_room = 227 * 1024};
     assert_int_equal(lr_cuda_view_plans_init(group->plans, &params, numbers, NUM_VIEWS), LR_OK);
     open_memory(group);
@@ -292,13 +291,13 @@ static void bands_project_from_where_tables_lie(void **state)
 /* --- plans --- */
 
 /* A device that is too old for bands. */
-static void strips_do_what_bands_cannot(void **state)
+static void columns_do_what_bands_cannot(void **state)
 {
     (void)state;
     const lr_grid grid = case_grid();
     struct group *group = open_group(&grid, 2, false);
     for (int view = 0; view < NUM_VIEWS; view++) {
-        assert_true(group->plans[view].has_strips && !group->plans[view].has_bands);
+        assert_true(group->plans[view].has_columns && !group->plans[view].has_bands);
         assert_int_equal(group->fills[view].bands[0].num_tiles, 0);
     }
     assert_int_equal(group->sizes.weights + group->sizes.spans + group->sizes.kernels, 0);
@@ -359,7 +358,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_are_those_of_the_reference),
         cmocka_unit_test(bands_project_from_where_tables_lie),
-        cmocka_unit_test(strips_do_what_bands_cannot),
+        cmocka_unit_test(columns_do_what_bands_cannot),
         cmocka_unit_test(a_view_that_fails_says_why),
         cmocka_unit_test(memory_is_that_which_was_counted),
     };

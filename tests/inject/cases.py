@@ -17,7 +17,7 @@ GRID = ["--grid", "3,3,2", "--voxel-mm", "6,5,6"]
 NUM_CRYSTALS = 8 * 16
 KERNEL = ["--tof-ps", "60", "--radial-mm", "3", "--axial-mm", "2.5"]
 VIEWS = ["--azimuths", "2", "--tilts", "1", "--acceptance-deg", "16"]
-VARIANTS = ["strips", "columns", "threads", "instructions", "shared-memory", "texture-cache"]
+VARIANTS = ["columns", "threads", "instructions", "shared-memory", "texture-cache"]
 DIRECT_GRID = ["--grid", "8,7,4", "--voxel-mm", "4"]
 
 

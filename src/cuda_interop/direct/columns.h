@@ -22,8 +22,8 @@ lr_status lr_cuda_column_plan_init(struct lr_cuda_column_plan *plan,
                                    const lr_cuda_layout *layout, int rows, const lr_log *log);
 void lr_cuda_column_plan_finish(struct lr_cuda_column_plan *plan);
 
-/* Margins that gathers by columns reach: quads of slices, and columns along x and y. Those by
- * strips look up kernels within the latter. */
+/* Margins that gathers by columns reach: quads of slices, and columns along x and y. Bands
+ * look up kernels within the latter. */
 void lr_cuda_column_margins(const struct lr_direct_shape *shape, int margin[3]);
 
 #endif

@@ -66,7 +66,7 @@ static lr_status check_shared(const struct cuda_direct *cuda, const lr_cuda_clou
                                     (long long)(bytes >> 10), cuda->name, (long long)(most >> 10));
 }
 
-/* Or else strips do it, or columns: a slab may be too wide, the device too old. */
+/* Or else columns do it: a slab may be too wide, the device too old. */
 static bool has_bands(const struct lr_cuda_tables *tables)
 {
     return tables->bands[0][0].num_tiles > 0;
@@ -83,17 +83,6 @@ static const lr_cuda_bands *bands_of(const struct lr_cuda_tables *tables, bool f
 static const lr_cuda_bands *sorting_of(const struct lr_cuda_tables *tables)
 {
     return &tables->bands[0][LR_CUDA_BANDS_ALONE];
-}
-
-static bool has_strips(const struct lr_cuda_tables *tables)
-{
-    return tables->strips[0][0].num_tiles > 0;
-}
-
-static const lr_cuda_strips *strips_of(const struct lr_cuda_tables *tables, bool forward,
-                                       const lr_cuda_images *images)
-{
-    return &tables->strips[forward][images->stream ? LR_CUDA_STRIPS_BESIDE : LR_CUDA_STRIPS_ALONE];
 }
 
 /* Of images that are arrays, which are out. */
@@ -130,14 +119,6 @@ static lr_status sort_source(struct cuda_direct *cuda, const struct lr_cuda_tabl
                : LR_OK;
 }
 
-static int launch_strips(const struct lr_cuda_tables *tables, bool forward,
-                         const lr_cuda_images *images)
-{
-    return has_strips(tables)
-               ? lr_cuda_launch_strips(forward, strips_of(tables, forward, images), images)
-               : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
-}
-
 /* The texture cache gathers over the same tables as shared memory. */
 static lr_direct_variant variant_of(const struct cuda_direct *cuda,
                                     const struct lr_cuda_tables *tables)
@@ -171,10 +152,7 @@ static lr_status launch(struct cuda_direct *cuda, const struct lr_cuda_tables *t
     case LR_DIRECT_BANDS:
         error = has_bands(tables)
                     ? lr_cuda_launch_bands(forward, bands_of(tables, forward, images), images)
-                    : launch_strips(tables, forward, images);
-        break;
-    case LR_DIRECT_STRIPS:
-        error = launch_strips(tables, forward, images);
+                    : lr_cuda_launch_columns(forward, &tables->columns[forward], images);
         break;
     case LR_DIRECT_COLUMNS:
         error = lr_cuda_launch_columns(forward, &tables->columns[forward], images);
@@ -486,7 +464,7 @@ lr_status lr_direct_cuda_create(const struct lr_direct_backend_params *params,
     }
     if (chosen.variant <= LR_DIRECT_COLUMNS && !on_buffers) {
         return lr_error(params->log, LR_USAGE,
-                        "the variants bands, strips and columns of cuda work on buffers, not on "
+                        "the variants bands and columns of cuda work on buffers, not on "
                         "textures: keep images in buffers, take threads, instructions, "
                         "shared-memory or texture-cache, or name no variant");
     }

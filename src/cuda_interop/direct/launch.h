@@ -55,17 +55,8 @@ int lr_cuda_launch_columns(bool forward, const lr_cuda_columns *pass, const lr_c
 int lr_cuda_launch_column_weights(bool forward, const lr_cuda_columns *pass,
                                   const lr_cuda_gather *tables, const int32_t *indices);
 
-/* Whether the current device makes the copies that strips live on: from compute capability 9.0 on. */
-bool lr_cuda_strips_work(void);
-
-/* images: arrays only. */
-int lr_cuda_launch_strips(bool forward, const lr_cuda_strips *pass, const lr_cuda_images *images);
-
-/* Fills in weights of steps; where there are several kernels, profiles and rows. */
-int lr_cuda_launch_strip_fill(bool forward, const lr_cuda_strips *pass,
-                              const lr_cuda_strip_fill *fill);
-
-/* Whether the current device makes the copies and products that bands live on: as for strips. */
+/* Whether the current device makes the copies and products that bands live on: from compute capability
+ * 9.0 on. */
 bool lr_cuda_bands_work(void);
 
 /* Sorts the source, for all gathers along the same lattice. images: arrays only, as for the gather. */

@@ -78,77 +78,6 @@ typedef struct lr_cuda_columns {
                                          four columns along the lattice and in its rows */
 } lr_cuda_columns;
 
-/* A step of a strips gather: a source column for a thread's outputs, which lie one behind the other
- * on a row of the lattice. Loads of four numbers each. */
-typedef struct lr_cuda_strip_step {
-    int32_t source;      /* quads from those of the thread's row and piece to the window's */
-    int32_t after;       /* entries of `rows` from the first output's to that of the source of the
-                            step after it; the last one of a slab has its own */
-    int32_t shift;       /* slices from the window's first to the first tap: 0 to 3 */
-    int32_t pairs;       /* bits 2 t, 2 t + 1: tap t has weights for outputs 0 or 1, for 2 or 3 */
-    int32_t profiles[4]; /* of each output, the first of its column's; where there are several */
-    float weights[4][4]; /* [tap][output] */
-} lr_cuda_strip_step;
-
-/* What a block sees of one column along the strip. Loads of four numbers each. */
-typedef struct lr_cuda_slab {
-    int32_t first, count; /* its steps */
-    int32_t low;          /* slices from the block's first to where copies begin: whole quads */
-    int32_t row;          /* the same of its first step's source */
-} lr_cuda_slab;
-
-enum {
-    LR_CUDA_STRIP_ROWS = 16,      /* of the lattice, in a warp: a lane each, */
-    LR_CUDA_STRIP_PIECES = 2,     /* times pieces of slices */
-    LR_CUDA_STRIP_SLICES = 24,    /* of a thread at most */
-    LR_CUDA_STRIP_WARPS = 4,      /* of a block at most */
-    LR_CUDA_STRIP_BARRIERS = 256, /* bytes of shared memory for them: at most 2 x 4 x 3 and one */
-    LR_CUDA_STRIP_MOST = 256      /* columns or slices of a slab, or steps, that a copy brings */
-};
-
-/* One gather by strips. Column (l, r) of the lattice is at l next + r across; a slab is what a block
- * sees of one l: `width` columns from its first row + floor(slope l) - lead on. A weight is that of a
- * step, times the kernel's profile where kernels vary: mSRval is separable, for what varies between
- * kernels is their width across the line. */
-typedef struct lr_cuda_strips {
-    lr_cuda_layout layout;
-    const lr_cuda_strip_step *steps; /* by slab */
-    const lr_cuda_slab *slabs;       /* [num_slabs] */
-    const int2 *tiles;               /* [num_tiles]: first column and row of each block */
-    const float *profiles;           /* [columns of mSR][num_rows] */
-    const uint16_t *rows;            /* of mSRval: each column's, with LORmap's margins */
-    int32_t num_rows, num_tiles;
-    int32_t next[2], across[2]; /* of the lattice; across is an axis */
-    int32_t row_pitch[2];     /* of `rows`, along x and y: 1 across, where lanes lie side by side */
-    int32_t slope;            /* rows in 65536 columns along the lattice that a strip drifts */
-    int32_t least, num_slabs; /* slabs a block sees: from its first column + least on */
-    int32_t sides;            /* warps of a block across the strip, which see the same slabs; */
-    int32_t splits;           /* and with the same outputs: slab c is for split c % splits */
-    int32_t depth; /* slabs that a split holds: one that it works on, and those to come */
-    int32_t num_steps;
-    int32_t holds_steps; /* blocks hold all steps, or else those of the slabs that they hold; */
-    int32_t room_steps;  /* there is room for all, or for each slab's: whole copies, */
-    int32_t box_steps;   /* which are of so many steps. What they have beyond is not used */
-    int32_t width, lead;
-    int32_t pitch;      /* quads of a column in shared memory: odd, so that no bank is met twice */
-    int32_t slab_quads; /* from one slab to the next */
-    int32_t bytes;      /* of shared memory */
-} lr_cuda_strips;
-
-/* From what the device fills in weights and profiles. */
-typedef struct lr_cuda_strip_fill {
-    lr_cuda_strip_step *steps;
-    const int4 *offsets;    /* [num_steps][4]: of the taps of each output, in mSR; -1 = none */
-    const float *factors;   /* [num_offsets]: what time of flight and slice give */
-    const int32_t *columns; /* [num_offsets]: of mSR */
-    const int32_t *peaks;   /* [num_columns]: the offset with the largest factor */
-    const float *values;    /* mSRval [num_offsets][num_rows] */
-    float *profiles;        /* [num_columns][num_rows] */
-    const uint16_t *map;    /* LORmap with margins, y slowest */
-    uint16_t *rows;         /* filled in where there is more than one */
-    int32_t num_steps, num_offsets, num_columns;
-} lr_cuda_strip_fill;
-
 /* A step of a bands gather: products of 16 sources by an octet of outputs in each of a warp's rows. Its
  * halves are an octet of sources each, of any slice. One load of four numbers. */
 typedef struct lr_cuda_band_step {
@@ -279,7 +208,7 @@ typedef struct lr_cuda_value_fill {
     int32_t num_samples; /* 0: Gaussians */
 } lr_cuda_value_fill;
 
-/* All that is filled in for a view, but for strips and columns. bands: back, forward; no tiles: there
+/* All that is filled in for a view, but for columns. bands: back, forward; no tiles: there
  * are none. */
 typedef struct lr_cuda_view_fill {
     lr_cuda_map_fill map;

@@ -53,19 +53,6 @@ static lr_status plan_columns(struct lr_cuda_view_plan *plan,
 }
 
 /* Columns, where a slab is too wide. */
-static lr_status plan_strips(struct lr_cuda_view_plan *plan,
-                             const struct lr_cuda_plan_params *params, const lr_log *log)
-{
-    const struct lr_cuda_strip_params wanted = {
-        .shape = &plan->shape, .layout = &params->layout, .rows = plan->num_rows, .log = log};
-    if (params->strips_work) {
-        LR_TRY(lr_cuda_strip_plan_init(&plan->strips, &wanted));
-        plan->has_strips = lr_cuda_strip_plan_fits(&plan->strips, params->shared_room);
-    }
-    return plan->has_strips ? LR_OK : plan_columns(plan, params, log);
-}
-
-/* Strips, where a slab is too wide. */
 static lr_status plan_bands(struct lr_cuda_view_plan *plan,
                             const struct lr_cuda_plan_params *params, const lr_log *log)
 {
@@ -74,7 +61,7 @@ static lr_status plan_bands(struct lr_cuda_view_plan *plan,
                                       log));
         plan->has_bands = lr_cuda_band_plan_fits(&plan->bands, params->shared_room);
     }
-    return plan->has_bands ? LR_OK : plan_strips(plan, params, log);
+    return plan->has_bands ? LR_OK : plan_columns(plan, params, log);
 }
 
 static lr_status plan_variant(struct lr_cuda_view_plan *plan,
@@ -83,8 +70,6 @@ static lr_status plan_variant(struct lr_cuda_view_plan *plan,
     switch (params->backend->variant) {
     case LR_DIRECT_BANDS:
         return plan_bands(plan, params, log);
-    case LR_DIRECT_STRIPS:
-        return plan_strips(plan, params, log);
     case LR_DIRECT_COLUMNS:
         return plan_columns(plan, params, log);
     case LR_DIRECT_SHARED_MEMORY:
@@ -117,7 +102,6 @@ static void finish_view(struct lr_cuda_view_plan *plan)
 {
     lr_cuda_cloud_finish(&plan->cloud);
     lr_cuda_column_plan_finish(&plan->columns);
-    lr_cuda_strip_plan_finish(&plan->strips);
     lr_cuda_band_plan_finish(&plan->bands);
     free(plan->samples);
     free(plan->kernels);

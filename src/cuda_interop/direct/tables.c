@@ -26,7 +26,6 @@ struct lr_cuda_making {
     struct lr_cuda_memory *memory;
     struct lr_cuda_view_plan *plan;
     lr_cuda_view_fill *fill;
-    lr_cuda_strip_fill strip_fills[2];
     const int32_t *indices; /* of columns */
 };
 
@@ -58,8 +57,6 @@ static lr_status place_lists(struct lr_cuda_tables *tables)
     const struct lr_cuda_view_plan *plan = making->plan;
     struct lr_cuda_memory *memory = making->memory;
     return plan->has_bands ? lr_cuda_place_bands(memory, &plan->bands, making->fill, tables->bands)
-           : plan->has_strips
-               ? lr_cuda_place_strips(memory, &plan->strips, tables, making->strip_fills)
            : plan->has_columns
                ? lr_cuda_place_columns(memory, &plan->columns, tables, &making->indices)
            : plan->has_cloud ? lr_cuda_place_cloud(memory, &plan->cloud, tables)
@@ -75,16 +72,13 @@ static lr_status place_view(struct lr_cuda_table_set *set, struct lr_cuda_tables
                                 "look-up tables take more memory than was counted");
 }
 
-/* What strips and columns have passes of their own for. */
+/* What columns have passes of their own for. */
 static int launch_own_fills(const struct lr_cuda_tables *tables)
 {
     const struct lr_cuda_making *making = tables->making;
     int error = 0;
     for (int forward = 0; forward < 2 && error == 0; forward++) {
-        if (making->plan->has_strips) {
-            error = lr_cuda_launch_strip_fill(forward != 0, tables->strips[forward],
-                                              &making->strip_fills[forward]);
-        } else if (making->plan->has_columns) {
+        if (making->plan->has_columns) {
             error = lr_cuda_launch_column_weights(forward != 0, &tables->columns[forward],
                                                   &tables->gather, making->indices);
         }
@@ -148,7 +142,6 @@ static lr_status plan_views(struct assembly *assembly)
         .backend = &compute->params,
         .layout = lr_cuda_layout_of(compute),
         .bands_work = lr_cuda_bands_work(),
-        .strips_work = lr_cuda_strips_work(),
         .shared_room = lr_cuda_shared_room(),
     };
     LR_TRY(lr_cuda_view_plans_init(assembly->plans, &params, assembly->views, assembly->num_views));

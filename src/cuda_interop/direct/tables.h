@@ -9,16 +9,14 @@
 #include "cuda_interop/direct/bands.h"
 #include "cuda_interop/direct/blocks.h"
 #include "cuda_interop/direct/passes.h"
-#include "cuda_interop/direct/strips.h"
 #include "render/direct/direct.h"
 
 /* Those of a view; none until `is_there`. */
 struct lr_cuda_tables {
     bool is_there;
     lr_cuda_gather gather;
-    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES];    /* back, forward; no tiles: by strips */
-    lr_cuda_columns columns[2];                      /* back, forward */
-    lr_cuda_strips strips[2][LR_CUDA_STRIPS_SHAPES]; /* the same; no tiles: by columns */
+    lr_cuda_bands bands[2][LR_CUDA_BANDS_SHAPES]; /* back, forward; no tiles: by columns */
+    lr_cuda_columns columns[2];                   /* back, forward */
     lr_cuda_cloud cloud;
     uint16_t *map;
     struct lr_cuda_group *group;   /* whose memory they lie in */
