@@ -92,6 +92,5 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model,
     if (model->tube.as_paper) {
         return largest_of_paper(&model->tube);
     }
-    return largest_share(model, axis) *
-           (has_tof ? fmin(density, 1.0) / LR_LISTMODE_HELD : chord);
+    return largest_share(model, axis) * (has_tof ? fmin(density, 1.0) / LR_LISTMODE_HELD : chord);
 }

@@ -73,8 +73,8 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
         frame->reach[k] = frame->size[k] + frame->window[k] - 1;
     }
     for (int tof = 0; tof < 2; tof++) {
-        frame->most[tof] = (float)lr_listmode_largest_element(params->model, params->events, axis,
-                                                              tof != 0);
+        frame->most[tof] =
+            (float)lr_listmode_largest_element(params->model, params->events, axis, tof != 0);
     }
 }
 

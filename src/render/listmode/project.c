@@ -217,8 +217,8 @@ static void find_most_values(const struct projection *p, const struct lr_listmod
                              struct lr_listmode_pass *uniforms)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
-    const double most = lr_listmode_largest_element(params->model, params->events, chunk->axis,
-                                                    chunk->has_tof);
+    const double most =
+        lr_listmode_largest_element(params->model, params->events, chunk->axis, chunk->has_tof);
     uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
 }
 
