@@ -150,6 +150,10 @@
 #define LR_EVENTS_EXPONENT 1024
 /* 2 to this: how many times larger than usual terms may be for sums to be integers */
 #define LR_EVENTS_SPREAD 2
+/* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
+#define LR_EVENTS_CELL_SPREAD 6
+/* of such sums the size, with what rounding adds */
+#define LR_EVENTS_CELL_MOST 2.14e9
 
 /* of a step of a gather: bit 4 r + j asks for offset r of output j; this one says that the step is
  * the first one of its column */

@@ -11,6 +11,68 @@ float power_of_2(int exponent)
     return uintBitsToFloat(uint(127 + exponent) << 23);
 }
 
+// x times 2^exponent, |exponent| < 252.
+float times_power(float x, int exponent)
+{
+    int half_of_it = exponent / 2;
+    return x * power_of_2(half_of_it) * power_of_2(exponent - half_of_it);
+}
+
+// A value, without its exponent.
+float mantissa_of(float value)
+{
+    return uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
+}
+
+// --- sums of a group, in one word each: values differ little in size ---
+
+bool is_usual(float value)
+{
+    uint own = exponent_of(value);
+    return own > 0u && own <= usual && own + LR_EVENTS_CELL_SPREAD > usual;
+}
+
+// What is added up of the sizes of usual values: 2^18 for the largest one that is usual, or more.
+uint size_of_usual(float value)
+{
+    return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(usual))) + 1u;
+}
+
+// x is below 2 to one more than this, and not below 2 to this.
+int floor_log2(float x)
+{
+    return int(exponent_of(x)) - 127;
+}
+
+// A value of 1 is 2 to this in sums that hold all values of this size together. No unit is smaller than that
+// of the image's sums.
+int bits_of_cells(uint all_sizes)
+{
+    int bits = floor_log2(unit.w / float(all_sizes)) + 18 - (int(usual) - 126);
+    return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
+}
+
+// Whether all terms are below 2^21 then.
+bool terms_are_small(int bits)
+{
+    return bits + int(usual) - 126 <= floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
+}
+
+// A usual value in units of such sums.
+float scaled_for_cells(float value, int bits)
+{
+    return mantissa_of(value) * power_of_2(int(exponent_of(value)) - 126 + bits);
+}
+
+// Such a sum in units of the image's: fewer than 32 bits more.
+uvec2 cell_words(int sum, int bits)
+{
+    int more = int(unit.x) - largest_term_exponent() - bits;
+    return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
+}
+
+// --- sums of the image ---
+
 // A value in units of sums, of which the largest term is 2^unit.x: no term is larger.
 float scaled(float value)
 {
@@ -19,8 +81,7 @@ float scaled(float value)
     }
     int own = int(exponent_of(value)) - 126;
     int bits = own + int(unit.x) - largest_term_exponent();
-    float part = uintBitsToFloat((floatBitsToUint(value) & 0x807fffffu) | 126u << 23);
-    return own > -126 ? part * power_of_2(clamp(bits, -126, 126)) : 0.0;
+    return own > -126 ? mantissa_of(value) * power_of_2(clamp(bits, -126, 126)) : 0.0;
 }
 
 // The nearest integer, low word first.

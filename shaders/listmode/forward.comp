@@ -34,30 +34,104 @@ shared float cells[CELLS];
 #define VOXEL(slice, first, k) image[(slice) * size.y * size.z + (k)]
 #endif
 
-// What the line sees of a slice.
-float see_slice(Line line, Kernel kernel, int j, int first)
+// What a line sees of a slice, and the sum of its shares.
+struct Seen {
+    float sum, shares;
+};
+
+bool is_within(int at, int count)
 {
-    Box box = box_of(line, kernel, j);
-    float sum = 0.0, seen = 0.0;
+    return uint(at) < uint(count);
+}
+
+float see_voxel(bool is_voxel, int slice, int first, int k)
+{
+    return is_voxel ? VOXEL(slice, first, k) : 0.0;
+}
+
+// Shares of four neighbours, the first one being voxel k.
+float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 shares)
+{
+    return shares.x * see_voxel(is_row && is_column.x, slice, first, k) +
+           shares.y * see_voxel(is_row && is_column.y, slice, first, k + 1) +
+           (shares.z * see_voxel(is_row && is_column.z, slice, first, k + 2) +
+            shares.w * see_voxel(is_row && is_column.w, slice, first, k + 3));
+}
+
+bvec4 columns_of(Box box)
+{
+    return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));
+}
+
+float sum_of(vec4 four)
+{
+    return four.x + four.y + (four.z + four.w);
+}
+
+Seen see_narrow(Kernel kernel, Box box, int slice, int first)
+{
+    vec4 all = vec4(0.0);
+    bvec4 is_column = columns_of(box);
+    float sum = 0.0;
+    for (int v = 0; v < NARROW; v++) {
+        int row = box.low.y + v;
+        vec4 shares = four_shares(kernel, row_of(kernel, box, v));
+        all += shares;
+        sum += see_four(is_within(row, size.z), is_column, slice, first,
+                        row * size.y + box.low.x, shares);
+    }
+    return Seen(sum, sum_of(all));
+}
+
+Seen see_wide(Kernel kernel, Box box, int slice, int first)
+{
+    vec4 all = vec4(0.0);
+    bvec4 is_column = columns_of(box);
+    int last = box.low.x + WIDE - 1;
+    float sum = 0.0, last_sum = 0.0;
+    for (int v = 0; v < WIDE; v++) {
+        int row = box.low.y + v, k = row * size.y;
+        Row shares_of = row_of(kernel, box, v);
+        vec4 shares = four_shares(kernel, shares_of);
+        float last_share = share_of(kernel, shares_of, WIDE - 1);
+        bool is_row = is_within(row, size.z);
+        all += shares;
+        last_sum += last_share;
+        sum += see_four(is_row, is_column, slice, first, k + box.low.x, shares);
+        sum += last_share * see_voxel(is_row && is_within(last, size.y), slice, first, k + last);
+    }
+    return Seen(sum, sum_of(all) + last_sum);
+}
+
+Seen see_any(Kernel kernel, Box box, int slice, int first)
+{
+    Seen seen = Seen(0.0, 0.0);
     for (int v = 0; v < kernel.width.y; v++) {
         int row = box.low.y + v;
-        bool is_row = uint(row) < uint(size.z);
+        bool is_row = is_within(row, size.z);
         Row shares = row_of(kernel, box, v);
         for (int u = 0; u < kernel.width.x; u++) {
             float share = share_of(kernel, shares, u);
             int at = box.low.x + u;
-            sum += share;
-            if (is_row && uint(at) < uint(size.y)) {
-                seen += share * VOXEL(line.first + j, first, row * size.y + at);
+            seen.shares += share;
+            if (is_row && is_within(at, size.y)) {
+                seen.sum += share * VOXEL(slice, first, row * size.y + at);
             }
         }
     }
-    float factor = slice_factor(line, j);
-#if NORMALISED
-    return sum > 0.0 ? factor * seen / sum : 0.0;
-#else
-    return factor * seen;
+    return seen;
+}
+
+Seen see_slice(Kernel kernel, Box box, int slice, int first)
+{
+#ifndef LINE
+    if (fits(kernel, NARROW)) {
+        return see_narrow(kernel, box, slice, first);
+    } else if (fits(kernel, WIDE)) {
+        return see_wide(kernel, box, slice, first);
+    }
 #endif
+    return see_any(kernel, box, slice, first);
 }
 
 // first, last: slices that are at hand, and behind the last of them.
@@ -65,8 +139,16 @@ float see(Line line, Kernel kernel, int first, int last)
 {
     float sum = 0.0;
     int from = max(first - line.first, 0), to = min(last - line.first, line.count);
+    uvec4 at = crossing_at(line, from);
     for (int j = from; j < to; j++) {
-        sum += see_slice(line, kernel, j, first);
+        Seen seen = see_slice(kernel, box_at(kernel, at), line.first + j, first);
+        float factor = slice_factor(line, j);
+        step_on(at, line.step);
+#if NORMALISED
+        sum += seen.shares > 0.0 ? factor * seen.sum / seen.shares : 0.0;
+#else
+        sum += factor * seen.sum;
+#endif
     }
     return sum;
 }

@@ -46,13 +46,11 @@ Kernel kernel_of(Line line)
 #endif
 }
 
-Box box_of(Line line, Kernel kernel, int j)
+Box box_at(Kernel kernel, uvec4 at)
 {
     Box box;
-    ivec2 whole;
-    vec2 part;
-    crossing_of(line, j, 0, whole.x, part.x);
-    crossing_of(line, j, 1, whole.y, part.y);
+    ivec2 whole = ivec2(at.xz);
+    vec2 part = vec2(part_of(at.y), part_of(at.w));
 #ifdef LINE
     box.low = whole;
     box.off = -part;
@@ -62,6 +60,11 @@ Box box_of(Line line, Kernel kernel, int j)
     box.off = lowest - part;
 #endif
     return box;
+}
+
+Box box_of(Line line, Kernel kernel, int j)
+{
+    return box_at(kernel, crossing_at(line, j));
 }
 
 // What the voxels of a row have in common.
@@ -109,6 +112,36 @@ float sum_of_shares(Kernel kernel, Box box)
         }
     }
     return sum;
+}
+
+// The shares of the first four voxels of a row at once.
+vec4 four_shares(Kernel kernel, Row row)
+{
+    vec4 off = row.first + kernel.square.x * vec4(0.0, 1.0, 2.0, 3.0);
+#ifdef LINE
+    return max(1.0 - abs(off), 0.0) * row.constant;
+#else
+    vec4 square = off * off + row.constant;
+    vec4 fall = clamp((tube.z - square) * tube.y, 0.0, 1.0);
+#ifdef TABLE
+    vec4 entry = min(sqrt(square), unit.z);
+    ivec4 k = ivec4(entry);
+    vec4 low = vec4(table[k.x], table[k.y], table[k.z], table[k.w]);
+    vec4 high = vec4(table[k.x + 1], table[k.y + 1], table[k.z + 1], table[k.w + 1]);
+    return fall * mix(low, high, entry - vec4(k));
+#else
+    return fall * exp2(-min(square, vec4(unit.z)));
+#endif
+#endif
+}
+
+// Rectangles of up to 4 by 4 voxels, and of up to 5 by 5, are gone through without loops.
+#define NARROW 4
+#define WIDE 5
+
+bool fits(Kernel kernel, int width)
+{
+    return max(kernel.width.x, kernel.width.y) <= width;
 }
 
 // Whether the shares of a slice are divided by their sum.

@@ -81,13 +81,39 @@ float slice_factor(Line line, int j)
 #endif
 }
 
-// Where slice first + j is crossed along u (axis 0) or v: whole voxels, and what of one is left.
+// a + b times step, in whole voxels and 2^-32ths.
+uvec2 step_along(uvec2 a, uint b, uvec2 step)
+{
+    uint carry, low, high;
+    umulExtended(b, step.y, high, low);
+    uint sum = uaddCarry(a.y, low, carry);
+    return uvec2(a.x + b * step.x + high + carry, sum);
+}
+
+// Where slice first + j is crossed.
+uvec4 crossing_at(Line line, int j)
+{
+    return uvec4(step_along(line.at.xy, uint(j), line.step.xy),
+                 step_along(line.at.zw, uint(j), line.step.zw));
+}
+
+// From there to the next slice: the same bits.
+void step_on(inout uvec4 at, uvec4 step)
+{
+    uvec2 carry;
+    at.yw = uaddCarry(at.yw, step.yw, carry);
+    at.xz += step.xz + carry;
+}
+
+float part_of(uint low)
+{
+    return float(low) * (1.0 / 4294967296.0);
+}
+
+// Along u (axis 0) or v: whole voxels, and what of one is left.
 void crossing_of(Line line, int j, int axis, out int whole, out float part)
 {
-    uvec2 at = axis == 0 ? line.at.xy : line.at.zw, step = axis == 0 ? line.step.xy : line.step.zw;
-    uint carry, low, high;
-    umulExtended(uint(j), step.y, high, low);
-    uint sum = uaddCarry(at.y, low, carry);
-    whole = int(at.x + uint(j) * step.x + high + carry);
-    part = float(sum) * (1.0 / 4294967296.0);
+    uvec4 at = crossing_at(line, j);
+    whole = int(axis == 0 ? at.x : at.z);
+    part = part_of(axis == 0 ? at.y : at.w);
 }

@@ -26,5 +26,5 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     // share of a voxel's element by; 1 / slab.xyz
     vec4 tube;
     vec4 unit; // bits of a term; exponent that no element reaches; the square at half the width, or the
-               // last entry of the table
+               // last entry of the table; LR_EVENTS_CELL_MOST over the largest element
 };

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "listmode/line.h"
+#include "listmode/tickets.h"
 
 #include <limits.h>
 #include <math.h>
@@ -178,12 +179,6 @@ static lr_status check_event(const struct lr_listmode_events *events,
 
 /* --- arranging --- */
 
-/* What an event is sorted by. */
-struct ticket {
-    int32_t number; /* from the range's begin */
-    uint32_t key;   /* as the place along the axis */
-};
-
 /* Numbers in the order of floats. */
 static uint32_t ascending(float value)
 {
@@ -209,34 +204,6 @@ static float centre_of(const struct lr_listmode_events *events, const lr_event *
                    (double)event->tof_mm * along[axis] / vec_length(along));
 }
 
-enum { DIGIT_BITS = 11, NUM_DIGITS = 1 << DIGIT_BITS };
-
-/* A stable pass of a radix sort. */
-static void sort_by_digit(const struct ticket *from, struct ticket *to, int64_t count, int shift)
-{
-    int64_t places[NUM_DIGITS] = {0}, sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        places[from[k].key >> shift & (NUM_DIGITS - 1)]++;
-    }
-    for (int digit = 0; digit < NUM_DIGITS; digit++) {
-        const int64_t here = places[digit];
-        places[digit] = sum;
-        sum += here;
-    }
-    for (int64_t k = 0; k < count; k++) {
-        to[places[from[k].key >> shift & (NUM_DIGITS - 1)]++] = from[k];
-    }
-}
-
-/* Sorts in place; spare is as long. */
-static void sort_tickets(struct ticket *tickets, struct ticket *spare, int64_t count)
-{
-    sort_by_digit(tickets, spare, count, 0);
-    sort_by_digit(spare, tickets, count, DIGIT_BITS);
-    sort_by_digit(tickets, spare, count, 2 * DIGIT_BITS);
-    memcpy(tickets, spare, (size_t)count * sizeof(*tickets));
-}
-
 /* Counts the groups of a range and says where each begins, from `first` on. */
 static void count_groups(struct lr_listmode_events *events, const lr_event *range, int r)
 {
@@ -254,7 +221,7 @@ static void count_groups(struct lr_listmode_events *events, const lr_event *rang
 
 /* Tickets of a range, group by group. tickets: [events of the range]. */
 static void partition_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                            struct ticket *tickets)
+                            struct lr_listmode_ticket *tickets)
 {
     const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
     int64_t next[LR_LISTMODE_GROUPS];
@@ -265,23 +232,24 @@ static void partition_range(struct lr_listmode_events *events, const lr_event *r
         const float centre = lr_listmode_group_has_tof(group)
                                  ? centre_of(events, &range[k], lr_listmode_group_axis(group))
                                  : 0.0f;
-        tickets[next[group]++ - first] = (struct ticket){(int32_t)k, ascending(centre)};
+        tickets[next[group]++ - first] = (struct lr_listmode_ticket){(int32_t)k, ascending(centre)};
     }
 }
 
-static void sort_range(const struct lr_listmode_events *events, int r, struct ticket *tickets[2])
+static void sort_range(const struct lr_listmode_events *events, int r,
+                       struct lr_listmode_ticket *tickets[2])
 {
     const int64_t first = events->offsets[r];
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         const int64_t begin = events->groups[r][g] - first, end = events->groups[r][g + 1] - first;
         if (lr_listmode_group_has_tof(g)) {
-            sort_tickets(tickets[0] + begin, tickets[1], end - begin);
+            lr_listmode_sort_tickets(tickets[0] + begin, tickets[1], end - begin);
         }
     }
 }
 
 static void copy_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                       const struct ticket *tickets)
+                       const struct lr_listmode_ticket *tickets)
 {
     const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
     for (int64_t k = 0; k < count; k++) {
@@ -312,7 +280,7 @@ static void add_seconds(double *start, double *seconds)
 }
 
 static void arrange_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                          struct ticket *tickets[2])
+                          struct lr_listmode_ticket *tickets[2])
 {
     double start = lr_clock_seconds();
     partition_range(events, range, r, tickets[0]);
@@ -330,7 +298,7 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
     }
 
     const int64_t longest = longest_range(events);
-    struct ticket *tickets[2];
+    struct lr_listmode_ticket *tickets[2];
     for (int k = 0; k < 2; k++) {
         tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);
     }

@@ -40,7 +40,8 @@ static lr_status take_group(struct block *block, int64_t r, int group)
             LR_TRY(lr_progress_report(source->progress, "computing matrix rows", block->done,
                                       block->total));
         }
-        block->number = events->offsets[r] + events->number[k];
+        const int64_t at = source->order != NULL ? (int64_t)source->order[k] : k;
+        block->number = events->offsets[r] + events->number[at];
         source->visit(source->self, k, lr_listmode_group_axis(group), &visitor);
         block->done += 1.0;
     }

@@ -18,6 +18,7 @@ struct lr_listmode_visitor {
 
 struct lr_listmode_row_source {
     const struct lr_listmode_events *events;
+    const uint32_t *order; /* the visitor's place k is this one of the arrays; NULL = place k */
     /* Visits the elements of the event at place k of the arrays, in a group of this axis. */
     void (*visit)(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor);
     const void *self;

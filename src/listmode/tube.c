@@ -30,3 +30,67 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model,
             radius * sqrt(fmax(1.0 - other * other, 0.0)) / model->grid.voxel_mm[walk->across[k]];
     }
 }
+
+/* --- how large elements are --- */
+
+/* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
+static double share_near(const lr_listmode_tube *tube, const double edges_mm[2], const double at[2])
+{
+    enum { AROUND = 3 };
+    double sum = 0, most = 0;
+    for (int u = -AROUND; u <= AROUND; u++) {
+        for (int v = -AROUND; v <= AROUND; v++) {
+            const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
+            const double share = 2 * r <= tube->width_mm ? lr_listmode_tube_value(tube, r) : 0.0;
+            sum += share;
+            most = fmax(most, share);
+        }
+    }
+    return sum > 0 ? most / sum : 1.0;
+}
+
+static double largest_share(const struct lr_listmode_model *model, int axis)
+{
+    enum { PARTS = 10 };
+    const double margin = 1.1;
+    const double edges_mm[2] = {model->grid.voxel_mm[axis == 0 ? 1 : 0],
+                                model->grid.voxel_mm[axis == 2 ? 1 : 2]};
+    double most = 0;
+    if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) {
+        return 1.0;
+    }
+    for (int k = 0; k < PARTS * PARTS; k++) {
+        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
+        most = fmax(most, share_near(&model->tube, edges_mm, at));
+    }
+    return fmin(margin * most, 1.0);
+}
+
+static double largest_of_paper(const lr_listmode_tube *tube)
+{
+    double peak = tube->table_count > 0 ? tube->table[0] : 1.0;
+    for (int k = 1; k < tube->table_count; k++) {
+        peak = fmax(peak, tube->table[k]);
+    }
+    return peak;
+}
+
+static double least_sigma_mm(const struct lr_listmode_events *events)
+{
+    double least = INFINITY;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
+    }
+    return least;
+}
+
+double lr_listmode_largest_element(const struct lr_listmode_model *model,
+                                   const struct lr_listmode_events *events, int axis, bool has_tof)
+{
+    const double chord = sqrt(3.0) * model->grid.voxel_mm[axis];
+    const double density = 0.39894228 * chord / least_sigma_mm(events);
+    if (model->tube.as_paper) {
+        return largest_of_paper(&model->tube);
+    }
+    return largest_share(model, axis) * (has_tof ? fmin(density, 1.0) / LR_LISTMODE_HELD : chord);
+}

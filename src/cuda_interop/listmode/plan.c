@@ -36,58 +36,6 @@ static int widest(const struct lr_listmode_model *model, int axis)
     return width < LEAST_WINDOW ? LEAST_WINDOW : width;
 }
 
-/* The largest share of a perpendicular line that crosses a slice u, v voxels from a centre. */
-static double share_near(const lr_listmode_tube *tube, const double edges_mm[2], const double at[2])
-{
-    enum { AROUND = 3 };
-    double sum = 0, most = 0;
-    for (int u = -AROUND; u <= AROUND; u++) {
-        for (int v = -AROUND; v <= AROUND; v++) {
-            const double r = hypot((u - at[0]) * edges_mm[0], (v - at[1]) * edges_mm[1]);
-            const double share = 2 * r <= tube->width_mm ? lr_listmode_tube_value(tube, r) : 0.0;
-            sum += share;
-            most = fmax(most, share);
-        }
-    }
-    return sum > 0 ? most / sum : 1.0;
-}
-
-/* What a share can be at most. Lines that lean are nearer to the voxels around, whose shares are then
- * larger. */
-static double largest_share(const struct lr_listmode_model *model, const lr_cuda_list_frame *frame)
-{
-    enum { PARTS = 10 };
-    const double margin = 1.1;
-    double most = 0;
-    if (model->kernel != LR_LISTMODE_TUBE || model->tube.table != NULL) {
-        return 1.0;
-    }
-    for (int k = 0; k < PARTS * PARTS; k++) {
-        const double at[2] = {0.5 * (k % PARTS) / (PARTS - 1), 0.5 * (k / PARTS) / (PARTS - 1)};
-        most = fmax(most, share_near(&model->tube, &frame->voxel_mm[1], at));
-    }
-    return fmin(margin * most, 1.0);
-}
-
-/* What an element of a slice can be at most, without and with time of flight. */
-static void bound_elements(const struct lr_cuda_list_plan_params *params, lr_cuda_list_frame *frame)
-{
-    const lr_listmode_tube *tube = &params->model->tube;
-    const struct lr_listmode_events *events = params->events;
-    double least = INFINITY, peak = 1;
-    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
-        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
-    }
-    for (int k = 0; tube->as_paper && k < tube->table_count; k++) {
-        peak = fmax(k > 0 ? peak : 0.0, tube->table[k]);
-    }
-    const double share = largest_share(params->model, frame);
-    const double chord = sqrt(3.0) * frame->voxel_mm[0];
-    const double with_tof = fmin(0.39894228 * chord / least, 1.0) / LR_LISTMODE_HELD;
-    frame->most[0] = (float)(tube->as_paper ? peak : chord * share);
-    frame->most[1] = (float)(tube->as_paper ? peak : with_tof * share);
-}
-
 static int32_t slices_of_slab(const lr_cuda_list_frame *frame, int64_t shared_room)
 {
     const int64_t cells = shared_room / (int64_t)sizeof(float) - frame->tail - 3;
@@ -124,7 +72,10 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
     for (int k = 0; k < 2; k++) {
         frame->reach[k] = frame->size[k] + frame->window[k] - 1;
     }
-    bound_elements(params, frame);
+    for (int tof = 0; tof < 2; tof++) {
+        frame->most[tof] =
+            (float)lr_listmode_largest_element(params->model, params->events, axis, tof != 0);
+    }
 }
 
 /* Planes are whole pieces of 16 bytes. Rows are of odd length: lines that leave the image through one

@@ -88,11 +88,13 @@ static struct gl_buffer *make_sigmas(const struct lr_listmode_compute *compute)
 
 /* --- events --- */
 
-static void interleave(const struct lr_listmode_events *events, int64_t begin, int64_t count,
+static void interleave(const struct lr_listmode_compute *compute, int64_t begin, int64_t count,
                        struct device_event *piece)
 {
+    const struct lr_listmode_events *events = compute->params.events;
+    const uint32_t *order = compute->events.order;
     for (int64_t k = 0; k < count; k++) {
-        const int64_t at = begin + k;
+        const int64_t at = order != NULL ? (int64_t)order[begin + k] : begin + k;
         piece[k] = (struct device_event){events->crystals[0][at], events->crystals[1][at],
                                          events->tof_mm[at], events->number[at]};
     }
@@ -107,7 +109,7 @@ static lr_status upload(const struct lr_listmode_compute *compute, struct gl_buf
     lr_status status = piece != NULL ? LR_OK : LR_FAILED;
     for (int64_t at = begin; status == LR_OK && at < end; at += PIECE) {
         const int64_t count = end - at < PIECE ? end - at : PIECE;
-        interleave(compute->params.events, at, count, piece);
+        interleave(compute, at, count, piece);
         status = gl_buffer_upload(buffer, (at - begin) * LR_LISTMODE_EVENT_BYTES,
                                   count * LR_LISTMODE_EVENT_BYTES, piece);
     }
@@ -136,6 +138,10 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
+    if (!events->is_streamed && !lr_listmode_is_exact(compute) && total <= UINT32_MAX) {
+        events->order = lr_listmode_order(compute);
+        LR_TRY(events->order != NULL ? LR_OK : LR_FAILED);
+    }
     events->segments =
         lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
     for (int k = 0; events->segments != NULL && k < events->num_segments; k++) {
@@ -164,6 +170,7 @@ void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
         gl_buffer_destroy(events->segments[k]);
     }
     free(events->segments);
+    free(events->order);
     gl_buffer_destroy(events->modules);
     gl_buffer_destroy(events->sigmas);
     gl_buffer_destroy(events->kinds);

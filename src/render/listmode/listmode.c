@@ -138,7 +138,7 @@ static lr_status check_limits(const struct lr_listmode_compute *compute)
             "MiB: take larger voxels, or backend native",
             (long long)voxels, limits->renderer, (long long)(limits->max_storage_bytes >> 20));
     }
-    const int longest = lr_listmode_cells(compute) / 2;
+    const int longest = lr_listmode_cells(compute);
     for (int axis = 0; axis < 3; axis++) {
         if (model->grid.size[axis] > longest) {
             return lr_error(compute->params.log, LR_FAILED,

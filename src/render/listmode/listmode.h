@@ -55,6 +55,9 @@ struct lr_listmode_device_events {
                                     hand */
     int num_segments;
     int64_t segment_events;
+    uint32_t
+        *order; /* owned [count] places in the arrays, as the device has them; NULL: streamed ones
+                        are as they are */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* those that are in it */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -138,6 +141,10 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
  * below. errors: LR_FAILED, LR_NO_DEVICE; finish it in any case. */
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
+
+/* The order that suits the device, group by group: owned by the caller, [events]. There are fewer than 2^32.
+ * NULL without memory, logged. */
+uint32_t *lr_listmode_order(const struct lr_listmode_compute *compute);
 
 /* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,

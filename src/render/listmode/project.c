@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "listmode/tube.h"
 #include "model/lors/selection.h"
 #include "render/listmode/listmode.h"
 #include "render/loop_limit.h"
@@ -196,8 +197,7 @@ static lr_status run_forward(struct projection *p, const struct lr_listmode_chun
 /* How a group's share of the image is cut: slices at once, or bands of one. */
 static void cut_slabs(const struct projection *p, struct lr_listmode_pass *uniforms)
 {
-    const int cells = lr_listmode_cells(p->compute) / 2,
-              plane = uniforms->size[1] * uniforms->size[2];
+    const int cells = lr_listmode_cells(p->compute), plane = uniforms->size[1] * uniforms->size[2];
     const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
     int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
     if (limits_of(p)->small_batches) {
@@ -210,6 +210,16 @@ static void cut_slabs(const struct projection *p, struct lr_listmode_pass *unifo
     uniforms->slab[1] = rows;
     uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
     uniforms->slab[3] = lines * LR_EVENTS_GROUP;
+}
+
+/* What values of a group may add up to, so that a word holds their terms' sum. */
+static void find_most_values(const struct projection *p, const struct lr_listmode_chunk *chunk,
+                             struct lr_listmode_pass *uniforms)
+{
+    const struct lr_listmode_backend_params *params = &p->compute->params;
+    const double most =
+        lr_listmode_largest_element(params->model, params->events, chunk->axis, chunk->has_tof);
+    uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
 }
 
 static lr_status run_exact_back(struct projection *p, const struct lr_listmode_chunk *chunk,
@@ -229,6 +239,7 @@ static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *
         return run_exact_back(p, chunk, uniforms);
     }
     cut_slabs(p, uniforms);
+    find_most_values(p, chunk, uniforms);
     const int slices = uniforms->window[1] - uniforms->window[0];
     const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
     struct gl_pass pass = {

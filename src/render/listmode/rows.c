@@ -158,6 +158,7 @@ lr_status lr_listmode_compute_rows(struct lr_listmode_compute *compute,
 {
     struct lister lister = {.compute = compute};
     const struct lr_listmode_row_source source = {.events = compute->params.events,
+                                                  .order = compute->events.order,
                                                   .visit = visit,
                                                   .self = &lister,
                                                   .log = compute->params.log,
