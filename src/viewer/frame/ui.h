@@ -122,6 +122,7 @@ struct ui_curve {
     const struct ui_series *beside; /* [num_beside] others of as many values, drawn before it */
     int num_beside;
     const char *name; /* in the legend, where there are others */
+    uint32_t colour;  /* 0 = the usual one */
     double x[2];      /* places of the first value and the last */
     bool is_counted;  /* places are whole numbers: iterations */
     double height;    /* 0 = 124 */
@@ -182,7 +183,7 @@ struct ui_bar {
 };
 void ui_bar(const struct ui_bar *bar);
 void ui_bar_at(const struct ui_bar *bar, const double at[2]); /* over the scene, below all panels */
-double ui_bar_height(void);
+double ui_bar_height(const struct ui_bar *bar);               /* a long title takes several lines */
 
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */

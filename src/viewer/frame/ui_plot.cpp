@@ -184,13 +184,20 @@ void write_numbers(ImDrawList *list, const struct axis *axis, float top, const f
 
 // --- colours ---
 
+static float title_height(const struct ui_bar *bar)
+{
+    return ImGui::CalcTextSize(bar->title, nullptr, false, (float)bar->width * ui_scale).y;
+}
+
 static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
 {
-    const float line = ImGui::GetTextLineHeight(), width = (float)bar->width * ui_scale;
-    const float top = corner.y + line + 2.0f * ui_scale, bottom = top + 10.0f * ui_scale;
+    const float width = (float)bar->width * ui_scale;
+    const float top = corner.y + title_height(bar) + 2.0f * ui_scale;
+    const float bottom = top + 10.0f * ui_scale;
     struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
     axis.ticks = ticks_make(axis.range, 5, false);
-    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title);
+    list->AddText(nullptr, 0.0f, corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title, nullptr,
+                  width);
     for (int k = 0; k + 1 < UI_BAR_COLOURS; k++) {
         const float from = corner.x + width * (float)k / (UI_BAR_COLOURS - 1);
         const float to = corner.x + width * (float)(k + 1) / (UI_BAR_COLOURS - 1);
@@ -203,25 +210,25 @@ static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
     write_numbers(list, &axis, bottom, room);
 }
 
-double ui_bar_height(void)
+double ui_bar_height(const struct ui_bar *bar)
 {
-    return (double)(2.0f * ImGui::GetTextLineHeight() / ui_scale) + 17.0;
+    return (double)((ImGui::GetTextLineHeight() + title_height(bar)) / ui_scale) + 17.0;
 }
 
 void ui_bar(const struct ui_bar *bar)
 {
     draw_bar(ImGui::GetWindowDrawList(), bar, ImGui::GetCursorScreenPos());
-    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height() * ui_scale));
+    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height(bar) * ui_scale));
 }
 
 void ui_bar_at(const struct ui_bar *bar, const double at[2])
 {
     const ImVec2 corner = ui_pixels(at), margin(6.0f * ui_scale, 4.0f * ui_scale);
-    const float width = fmaxf((float)bar->width * ui_scale, write_width(bar->title));
+    const float width = (float)bar->width * ui_scale;
     ImDrawList *list = ImGui::GetBackgroundDrawList();
     list->AddRectFilled(
         ImVec2(corner.x - margin.x, corner.y - margin.y),
-        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height() * ui_scale),
+        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height(bar) * ui_scale),
         IM_COL32(14, 15, 19, 200), 3.0f * ui_scale);
     draw_bar(list, bar, corner);
 }
@@ -340,9 +347,9 @@ void draw_values(ImDrawList *list, const struct plot *plot, const float *values,
     }
 }
 
-ImU32 own_colour(void)
+ImU32 own_colour(const struct ui_curve *curve)
 {
-    return ImGui::GetColorU32(ImGuiCol_PlotLines);
+    return curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
 }
 
 // Names at the right of the title, from the right to the left.
@@ -353,7 +360,7 @@ void draw_legend(ImDrawList *list, const struct plot *plot)
     const float left = plot->corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
     for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
         const char *name = k < 0 ? curve->name : curve->beside[k].name;
-        const ImU32 colour = k < 0 ? own_colour() : ui_packed(curve->beside[k].colour);
+        const ImU32 colour = k < 0 ? own_colour(curve) : ui_packed(curve->beside[k].colour);
         if (name != nullptr && right - write_width(name) > left) {
             right -= write_width(name);
             list->AddText(ImVec2(right, plot->corners[0].y), colour, name);
@@ -368,7 +375,7 @@ void draw_series(ImDrawList *list, const struct plot *plot)
     for (int k = 0; k < curve->num_beside; k++) {
         draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
     }
-    draw_values(list, plot, curve->values, own_colour());
+    draw_values(list, plot, curve->values, own_colour(curve));
     draw_legend(list, plot);
 }
 

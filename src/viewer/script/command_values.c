@@ -280,6 +280,12 @@ static void get_live_backend(struct app *app, struct command_value *value)
     snprintf(value->text, sizeof(value->text), "%s", app->live.backend);
 }
 
+static void get_live_error(struct app *app, struct command_value *value)
+{
+    const char *error = app->live.error;
+    snprintf(value->text, sizeof(value->text), "%.255s", error[0] != '\0' ? error : "none");
+}
+
 static void get_to_device(struct app *app, struct command_value *value)
 {
     value->number = app->live.num_iterations > 0 ? (double)app->live.last.traffic.to_device : 0.0;
@@ -370,6 +376,7 @@ static const struct command_source values[] = {
     {"compose.clipped_residual", get_clipped_residual},
     {"compose.negative_voxels", get_negative_voxels},
     {"live.backend", get_live_backend},
+    {"live.error", get_live_error},
     {"live.to_device", get_to_device},
     {"live.to_host", get_to_host},
     {"doctor.suspects", get_suspects},

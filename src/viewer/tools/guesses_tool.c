@@ -355,12 +355,13 @@ static void show_residuals(struct app *app)
     for (int k = 0; k < tool->count; k++) {
         series[k] = (struct ui_series){k == 0 ? "guess" : NULL, tool->residuals[k], 0x8a8f99ff};
     }
-    series[tool->count] = (struct ui_series){"without negatives", tool->clipped, 0x56b4e9ff};
+    series[tool->count] = (struct ui_series){"clipped", tool->clipped, 0x56b4e9ff};
     const struct ui_curve curve = {.values = tool->composed,
                                    .count = shown,
                                    .beside = series,
                                    .num_beside = tool->count + 1,
                                    .name = "composed",
+                                   .colour = 0xf0e442ff,
                                    .x = {1.0, shown},
                                    .is_counted = true,
                                    .height = 170.0,
