@@ -188,6 +188,7 @@ typedef struct lr_composition {
     double compose_seconds,
         sent_bytes;         /* for this composition: all of it, and what this rank sent */
     const lr_vector *image; /* on the host; lives during the call */
+    const float *guesses;   /* [count][num_voxels] each of them, likewise */
 } lr_composition;
 
 typedef struct lr_compose_params {
@@ -195,8 +196,13 @@ typedef struct lr_compose_params {
         local;     /* of this rank: operator, data and additive term of its own LORs, and how it
                               iterates on them by itself; its `iterations` are all of them, comm and
                               additive_sum are not read */
-    lr_comm *comm; /* required */
-    int local_iterations; /* of each guess before it is composed; 0 = all */
+    lr_comm *comm; /* required, but for: */
+    const lr_recon_params *guesses; /* [num_guesses] one process makes all guesses, one after the
+                                       other, each as `local` says of a rank: comm is NULL then, and
+                                       `local` is not read. Iterations are those of the first;
+                                       `iteration` of each is called for what it does by itself */
+    int num_guesses;                /* 0 = one of each rank */
+    int local_iterations;           /* of each guess before it is composed; 0 = all */
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
     void *user;
 } lr_compose_params;
@@ -206,7 +212,8 @@ typedef struct lr_compose_params {
  * least squares solution of A x = y - b over all LORs. Voxels that become negative are set to 0. Where
  * iterations are left, all go on from the composed image, in voxels that are 0 from their own guess.
  * image: [num_voxels], overwritten, the same on all ranks. errors: as lr_recon; LR_USAGE in list mode, whose
- * values know of no LORs without events; LR_NO_DEVICE without LAPACKE. */
+ * values know of no LORs without events, and for several guesses of one process with ranks; LR_NO_DEVICE
+ * without LAPACKE. */
 LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
 
 typedef struct lr_distributed_params {

@@ -23,18 +23,19 @@ enum { DEFAULT_ITERATIONS = 3 };
 
 struct compose {
     const lr_compose_params *params;
-    const lr_recon_params *local;
+    const lr_recon_params *own; /* [num_own] guesses that this process makes */
+    int num_own, first_own;
     lr_comm *comm;
-    const lr_lors *lors;
-    int size, rank;
+    const lr_log *log;
+    int size; /* guesses of all */
     int64_t num_voxels;
     float *guesses;  /* [size][num_voxels] */
-    float *start;    /* [num_voxels] that this rank iterates from */
+    float *start;    /* [num_voxels] that a guess iterates from */
     float *image;    /* [num_voxels] composed */
     float *values;   /* [size][longest] projected, of a window of pairs */
     float *measured; /* [longest] */
     float *additive; /* [longest] */
-    int32_t *pairs;  /* [num_pairs] */
+    int32_t *pairs;  /* as many as a guess has at most */
     int64_t longest;
     double *sums;      /* [size * size + size + 1] B, b, |y|^2 */
     double *weights;   /* [size] */
@@ -42,9 +43,10 @@ struct compose {
     double begin_s;
 };
 
-/* --- a window of this rank's LORs --- */
+/* --- a window of a guess's LORs --- */
 
 struct window {
+    const lr_recon_params *of;
     lr_selection part;
     int64_t first, count; /* LORs, which are consecutive */
 };
@@ -55,16 +57,23 @@ static int64_t most_at_once(const struct compose *compose)
     return most > LEAST_AT_ONCE ? most : LEAST_AT_ONCE;
 }
 
-/* The pairs from `begin` on; at least one. */
-static struct window cut_window(const struct compose *compose, int64_t begin)
+static const lr_lors *lors_of(const lr_recon_params *of)
 {
-    const lr_lors *lors = compose->lors;
+    return lr_operator_get_info(of->op)->lors;
+}
+
+/* The pairs from `begin` on; at least one. */
+static struct window cut_window(const struct compose *compose, const lr_recon_params *of,
+                                int64_t begin)
+{
+    const lr_lors *lors = lors_of(of);
     int64_t end = begin + 1;
     while (end < lors->num_pairs &&
            lors->offsets[end + 1] - lors->offsets[begin] <= most_at_once(compose)) {
         end++;
     }
-    return (struct window){.part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
+    return (struct window){.of = of,
+                           .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
                            .first = lors->offsets[begin],
                            .count = lors->offsets[end] - lors->offsets[begin]};
 }
@@ -72,10 +81,13 @@ static struct window cut_window(const struct compose *compose, int64_t begin)
 static int64_t find_longest(const struct compose *compose)
 {
     int64_t longest = 0;
-    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
-        const struct window window = cut_window(compose, begin);
-        longest = window.count > longest ? window.count : longest;
-        begin += window.part.num_pairs;
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        for (int64_t begin = 0; begin < num_pairs;) {
+            const struct window window = cut_window(compose, &compose->own[k], begin);
+            longest = window.count > longest ? window.count : longest;
+            begin += window.part.num_pairs;
+        }
     }
     return longest;
 }
@@ -90,13 +102,13 @@ static void read_data(const lr_lor_data *data, const struct window *window, floa
 
 static lr_status read_window(struct compose *compose, const struct window *window)
 {
-    const lr_recon_params *local = compose->local;
+    const lr_recon_params *of = window->of;
     const lr_lor_span span = {.first = window->first, .count = window->count};
-    read_data(local->data, window, compose->measured);
-    if (local->additive_source.get != NULL) {
-        return local->additive_source.get(local->additive_source.user, &span, compose->additive);
+    read_data(of->data, window, compose->measured);
+    if (of->additive_source.get != NULL) {
+        return of->additive_source.get(of->additive_source.user, &span, compose->additive);
     }
-    read_data(local->additive, window, compose->additive);
+    read_data(of->additive, window, compose->additive);
     return LR_OK;
 }
 
@@ -105,7 +117,7 @@ static lr_status project(const struct compose *compose, const struct window *win
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
     lr_vector to = lr_vector_of_floats(values, window->count);
-    return lr_operator_forward(compose->local->op, &window->part, &from, &to);
+    return lr_operator_forward(window->of->op, &window->part, &from, &to);
 }
 
 /* --- B and b --- */
@@ -143,17 +155,26 @@ static lr_status add_window(struct compose *compose, const struct window *window
     return LR_OK;
 }
 
+static lr_status add_pairs(struct compose *compose, int k)
+{
+    const lr_recon_params *of = &compose->own[k];
+    const int64_t num_pairs = lors_of(of)->num_pairs;
+    for (int64_t begin = 0; begin < num_pairs;) {
+        const struct window window = cut_window(compose, of, begin);
+        LR_TRY(lr_progress_report(of->progress, "projecting the guesses",
+                                  k + (double)begin / (double)num_pairs, compose->num_own));
+        LR_TRY(add_window(compose, &window));
+        begin += window.part.num_pairs;
+    }
+    return LR_OK;
+}
+
 static lr_status add_up(struct compose *compose)
 {
     const int count = compose->size * compose->size + compose->size + 1;
-    const double num_pairs = (double)compose->lors->num_pairs;
     memset(compose->sums, 0, (size_t)count * sizeof(*compose->sums));
-    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
-        const struct window window = cut_window(compose, begin);
-        LR_TRY(lr_progress_report(compose->local->progress, "projecting the guesses", (double)begin,
-                                  num_pairs));
-        LR_TRY(add_window(compose, &window));
-        begin += window.part.num_pairs;
+    for (int k = 0; k < compose->num_own; k++) {
+        LR_TRY(add_pairs(compose, k));
     }
     return lr_comm_sum_numbers(compose->comm, compose->sums, count);
 }
@@ -163,7 +184,7 @@ static lr_status share_guesses(struct compose *compose)
     for (int g = 0; g < compose->size; g++) {
         lr_vector guess = lr_vector_of_floats(compose->guesses + (int64_t)g * compose->num_voxels,
                                               compose->num_voxels);
-        LR_TRY(lr_comm_broadcast(compose->comm, g, &guess));
+        LR_TRY(lr_comm_broadcast(compose->comm, g / compose->num_own, &guess));
     }
     return LR_OK;
 }
@@ -184,9 +205,8 @@ static void mix(struct compose *compose, lr_composition *done)
 }
 
 /* Where the composed image is 0 an update would leave it so. */
-static void restart(struct compose *compose)
+static void restart(struct compose *compose, const float *own)
 {
-    const float *own = compose->guesses + (int64_t)compose->rank * compose->num_voxels;
     for (int64_t v = 0; v < compose->num_voxels; v++) {
         compose->start[v] = compose->image[v] > 0.0f ? compose->image[v] : own[v];
     }
@@ -215,10 +235,13 @@ static lr_status fit_window(struct compose *compose, const struct window *window
 static lr_status find_fit(struct compose *compose, const struct lr_ranks *ranks,
                           lr_composition *done)
 {
-    for (int64_t begin = 0; begin < compose->lors->num_pairs;) {
-        const struct window window = cut_window(compose, begin);
-        LR_TRY(fit_window(compose, &window, &done->clipped_residual, &done->fit));
-        begin += window.part.num_pairs;
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        for (int64_t begin = 0; begin < num_pairs;) {
+            const struct window window = cut_window(compose, &compose->own[k], begin);
+            LR_TRY(fit_window(compose, &window, &done->clipped_residual, &done->fit));
+            begin += window.part.num_pairs;
+        }
     }
     LR_TRY(lr_comm_sum_numbers(compose->comm, &done->clipped_residual, 1));
     return lr_ranks_add_fits(ranks, &done->fit);
@@ -236,7 +259,7 @@ static lr_status weigh(struct compose *compose, lr_composition *done)
         compose->weights[g] = 1.0;
         compose->residuals[g] = lr_gram_residual(&gram, compose->weights);
     }
-    LR_TRY(lr_gram_weights(&gram, compose->weights, &done->condition, compose->local->log));
+    LR_TRY(lr_gram_weights(&gram, compose->weights, &done->condition, compose->log));
     done->residual = lr_gram_residual(&gram, compose->weights);
     return LR_OK;
 }
@@ -251,13 +274,13 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
                            .count = compose->size,
                            .weights = compose->weights,
                            .guess_residuals = compose->residuals,
-                           .image = &image};
+                           .image = &image,
+                           .guesses = compose->guesses};
     LR_TRY(share_guesses(compose));
     LR_TRY(add_up(compose));
     LR_TRY(weigh(compose, &done));
     mix(compose, &done);
     LR_TRY(find_fit(compose, &ranks, &done));
-    restart(compose);
     done.compose_seconds = lr_clock_seconds() - begin;
     done.seconds = lr_clock_seconds() - compose->begin_s;
     done.sent_bytes = lr_comm_get_info(compose->comm).sent_bytes - sent;
@@ -268,30 +291,43 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
 
 /* --- the whole --- */
 
-/* count iterations of this rank by itself, after `before` ones. */
-static lr_status guess(struct compose *compose, int before, int count)
+/* count iterations of one of our guesses by itself, after `before` ones. */
+static lr_status guess(struct compose *compose, int k, int before, int count)
 {
-    lr_recon_params local = *compose->local;
-    lr_vector own = lr_vector_of_floats(
-        compose->guesses + (int64_t)compose->rank * compose->num_voxels, compose->num_voxels);
+    lr_recon_params local = compose->own[k];
+    float *own = compose->guesses + (compose->first_own + k) * compose->num_voxels;
+    lr_vector image = lr_vector_of_floats(own, compose->num_voxels);
     local.comm = NULL;
     local.additive_sum = 0.0;
     local.iterations = count;
     local.iterations_before += before;
-    local.initial = before > 0 ? compose->start : local.initial;
-    return lr_recon(&local, &own);
+    if (before > 0) {
+        restart(compose, own);
+        local.initial = compose->start;
+    }
+    return lr_recon(&local, &image);
+}
+
+static int64_t most_pairs(const struct compose *compose)
+{
+    int64_t most = 0;
+    for (int k = 0; k < compose->num_own; k++) {
+        const int64_t num_pairs = lors_of(&compose->own[k])->num_pairs;
+        most = num_pairs > most ? num_pairs : most;
+    }
+    return most;
 }
 
 static lr_status allocate(struct compose *compose)
 {
     static const char *const what = "the guesses of the ranks";
-    const lr_log *log = compose->local->log;
-    const int64_t size = compose->size, voxels = compose->num_voxels;
-    compose->pairs = lr_alloc(compose->lors->num_pairs, sizeof(*compose->pairs), what, log);
+    const lr_log *log = compose->log;
+    const int64_t size = compose->size, voxels = compose->num_voxels, pairs = most_pairs(compose);
+    compose->pairs = lr_alloc(pairs, sizeof(*compose->pairs), what, log);
     if (compose->pairs == NULL) {
         return LR_FAILED;
     }
-    for (int64_t k = 0; k < compose->lors->num_pairs; k++) {
+    for (int64_t k = 0; k < pairs; k++) {
         compose->pairs[k] = (int32_t)k;
     }
     compose->longest = find_longest(compose);
@@ -327,50 +363,81 @@ static void finish(struct compose *compose)
 
 static lr_status run(struct compose *compose, lr_vector *image)
 {
-    const int all =
-        compose->local->iterations > 0 ? compose->local->iterations : DEFAULT_ITERATIONS;
+    const int asked = compose->own[0].iterations;
+    const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
     const int wanted = compose->params->local_iterations;
     const int each = wanted > 0 && wanted < all ? wanted : all;
     LR_TRY(allocate(compose));
     for (int before = 0; before < all; before += each) {
         const int count = all - before < each ? all - before : each;
-        LR_TRY(guess(compose, before, count));
+        for (int k = 0; k < compose->num_own; k++) {
+            LR_TRY(guess(compose, k, before, count));
+        }
         LR_TRY(compose_guesses(compose, before + count));
     }
     const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
     return lr_vector_copy(&found, image);
 }
 
-static lr_status check(const lr_compose_params *params, const lr_vector *image)
+static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params *first)
 {
-    const lr_log *log = params->local.log;
-    if (params->local.op == NULL || params->local.data == NULL || image == NULL ||
-        params->local_iterations < 0) {
-        return lr_error(log, LR_USAGE,
-                        "a composition needs an operator, data, an image to go to, and local "
-                        "iterations that are not negative");
+    if (guess->op == NULL || guess->data == NULL) {
+        return lr_error(first->log, LR_USAGE, "a guess needs an operator and data");
     }
-    if (lr_operator_get_info(params->local.op)->of_events) {
-        return lr_error(log, LR_USAGE,
+    const lr_operator_info *info = lr_operator_get_info(guess->op);
+    if (info->of_events) {
+        return lr_error(first->log, LR_USAGE,
                         "guesses are weighed by the counts of all LORs, and list mode has only "
                         "those of events: take histograms");
+    }
+    if (info->num_voxels != lr_operator_get_info(first->op)->num_voxels) {
+        return lr_error(
+            first->log, LR_USAGE, "guesses of %lld and %lld voxels: all are of one grid",
+            (long long)lr_operator_get_info(first->op)->num_voxels, (long long)info->num_voxels);
     }
     return LR_OK;
 }
 
+static lr_status check(const struct compose *compose, const lr_vector *image)
+{
+    const lr_compose_params *params = compose->params;
+    if (image == NULL || params->local_iterations < 0 || params->num_guesses < 0) {
+        return lr_error(compose->log, LR_USAGE,
+                        "a composition needs an image to go to, and numbers of guesses and local "
+                        "iterations that are not negative");
+    }
+    if (params->num_guesses > 0 && lr_comm_get_info(params->comm).size > 1) {
+        return lr_error(compose->log, LR_USAGE,
+                        "%d guesses of each of %d ranks: a rank makes one, or one process all",
+                        params->num_guesses, lr_comm_get_info(params->comm).size);
+    }
+    for (int k = 0; k < compose->num_own; k++) {
+        LR_TRY(check_guess(&compose->own[k], &compose->own[0]));
+    }
+    return LR_OK;
+}
+
+static struct compose begin(const lr_compose_params *params)
+{
+    const bool has_all = params->guesses != NULL && params->num_guesses > 0;
+    const lr_recon_params *own = has_all ? params->guesses : &params->local;
+    const lr_comm_info comm = lr_comm_get_info(params->comm);
+    const int num_own = has_all ? params->num_guesses : 1;
+    return (struct compose){.params = params,
+                            .own = own,
+                            .num_own = num_own,
+                            .first_own = comm.rank * num_own,
+                            .comm = params->comm,
+                            .log = own->log,
+                            .size = comm.size * num_own,
+                            .begin_s = lr_clock_seconds()};
+}
+
 lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
 {
-    LR_TRY(lr_comm_fail(params->comm, check(params, image)));
-    const lr_operator_info *info = lr_operator_get_info(params->local.op);
-    const lr_comm_info comm = lr_comm_get_info(params->comm);
-    struct compose compose = {.params = params,
-                              .local = &params->local,
-                              .comm = params->comm,
-                              .lors = info->lors,
-                              .size = comm.size,
-                              .rank = comm.rank,
-                              .num_voxels = info->num_voxels,
-                              .begin_s = lr_clock_seconds()};
+    struct compose compose = begin(params);
+    LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
+    compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
     const lr_status status = run(&compose, image);
     finish(&compose);
     return lr_comm_fail(params->comm, status);

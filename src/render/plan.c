@@ -97,10 +97,21 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-static bool in_window(const lr_lors *lors, const struct lr_lor_window *window, int i, int j)
+/* Whether the pair of modules is one of the window's, and of those that rows are to have. */
+static bool is_asked(const lr_lors *lors, const struct lr_plan_work *work, int i, int j)
 {
     const int64_t pair = lr_lors_pair(lors, i, j);
-    return pair >= window->first_pair && pair < window->end_pair;
+    const struct lr_rows *rows = work->rows;
+    if (pair < work->window.first_pair || pair >= work->window.end_pair || rows->pairs == NULL) {
+        return pair >= work->window.first_pair && pair < work->window.end_pair;
+    }
+    int64_t low = 0, high = rows->num_pairs;
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        low = rows->pairs[middle] < pair ? middle + 1 : low;
+        high = rows->pairs[middle] < pair ? high : middle;
+    }
+    return low < rows->num_pairs && rows->pairs[low] == pair;
 }
 
 static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3],
@@ -141,7 +152,7 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
         }
         plan->draws[batch->num_draws++] =
             (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
-        wanted = wanted || in_window(plan->lors, &work->window, primary, j);
+        wanted = wanted || is_asked(plan->lors, work, primary, j);
     }
     if (!wanted) {
         batch->num_draws = first_draw;
@@ -167,7 +178,7 @@ static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work,
         const bool pairs = is_primary(sights, primary, j);
         plan->draws[batch->num_draws++] = (struct lr_plan_draw){
             (uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
-        wanted = wanted || (opposite && pairs && in_window(plan->lors, &work->window, primary, j));
+        wanted = wanted || (opposite && pairs && is_asked(plan->lors, work, primary, j));
     }
     if (!wanted) {
         batch->num_draws = first_draw;
@@ -241,7 +252,7 @@ static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
         if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) {
             return false;
         }
-        wanted = wanted || (pairs && in_window(plan->lors, &work->window, primary, j));
+        wanted = wanted || (pairs && is_asked(plan->lors, work, primary, j));
     }
     if (!wanted) {
         batch->num_draws = first_draw;

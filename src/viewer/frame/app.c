@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-const char *const app_tool_names[NUM_TOOLS] = {"Voxel",          "LOR",    "Sensitivity",
-                                               "Reconstruction", "Doctor", "DIRECT"};
+const char *const app_tool_names[NUM_TOOLS] = {"Voxel", "LOR",    "Sensitivity",
+                                               "Recon", "Doctor", "DIRECT"};
 
 /* Frames are drawn this seldom while nothing goes on, and while something is computed: more often
  * where that does not take processors from it. */

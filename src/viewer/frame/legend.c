@@ -120,14 +120,15 @@ void legend_show(struct app *app)
 {
     struct ui_bar bars[4];
     const double scale = window_scale(app->window);
-    const double step = ui_bar_height() + 8.0;
     const double width = app->scene_size[0] / scale - 2.0 * margin;
     const int count = find_bars(app, bars);
     double at[2] = {app->scene_at[0] / scale + margin,
-                    (app->scene_at[1] + app->scene_size[1]) / scale - step};
-    for (int k = count - 1; k >= 0 && width > 60.0 && at[1] > 0.0; k--) {
+                    (app->scene_at[1] + app->scene_size[1]) / scale};
+    for (int k = count - 1; k >= 0 && width > 60.0; k--) {
         bars[k].width = fmin(scene_bar_width, width);
-        ui_bar_at(&bars[k], at);
-        at[1] -= step;
+        at[1] -= ui_bar_height(&bars[k]) + 8.0;
+        if (at[1] > 0.0) {
+            ui_bar_at(&bars[k], at);
+        }
     }
 }

@@ -111,12 +111,21 @@ bool ui_write(const char *label, char *text, size_t size);
 void ui_progress(double share, const char *text);
 
 /* A curve through `count` values, as wide as the panel, with numbers along both axes. */
+struct ui_series {
+    const char *name; /* NULL = as the one before it: the legend has it once */
+    const float *values;
+    uint32_t colour; /* 0xRRGGBBAA */
+};
 struct ui_curve {
     const float *values; /* one that is not finite leaves a gap */
     int count;
-    double x[2];     /* places of the first value and the last */
-    bool is_counted; /* places are whole numbers: iterations */
-    double height;   /* 0 = 124 */
+    const struct ui_series *beside; /* [num_beside] others of as many values, drawn before it */
+    int num_beside;
+    const char *name; /* in the legend, where there are others */
+    uint32_t colour;  /* 0 = the usual one */
+    double x[2];      /* places of the first value and the last */
+    bool is_counted;  /* places are whole numbers: iterations */
+    double height;    /* 0 = 124 */
     const char *title, *x_label;
 };
 
@@ -126,6 +135,16 @@ struct ui_reading {
     double x, value;
 };
 struct ui_reading ui_curve(const char *label, const struct ui_curve *curve);
+
+/* Bars over the numbers 1, 2 ..., up from 0 or, in another colour, down from there. Each has its value
+ * beside it, where there is room. Returns which is under the mouse, which then is told; -1 = none. */
+struct ui_bars {
+    const double *values;
+    int count;
+    double height; /* 0 = 124 */
+    const char *title, *x_label;
+};
+int ui_bars(const char *label, const struct ui_bars *bars);
 
 /* A picture; what the mouse does on it. */
 struct ui_touch {
@@ -164,7 +183,7 @@ struct ui_bar {
 };
 void ui_bar(const struct ui_bar *bar);
 void ui_bar_at(const struct ui_bar *bar, const double at[2]); /* over the scene, below all panels */
-double ui_bar_height(void);
+double ui_bar_height(const struct ui_bar *bar);               /* a long title takes several lines */
 
 /* A square with colours between those of its corners: lower left, lower right, upper left, upper
  * right. */

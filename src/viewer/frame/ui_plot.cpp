@@ -184,13 +184,20 @@ void write_numbers(ImDrawList *list, const struct axis *axis, float top, const f
 
 // --- colours ---
 
+static float title_height(const struct ui_bar *bar)
+{
+    return ImGui::CalcTextSize(bar->title, nullptr, false, (float)bar->width * ui_scale).y;
+}
+
 static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
 {
-    const float line = ImGui::GetTextLineHeight(), width = (float)bar->width * ui_scale;
-    const float top = corner.y + line + 2.0f * ui_scale, bottom = top + 10.0f * ui_scale;
+    const float width = (float)bar->width * ui_scale;
+    const float top = corner.y + title_height(bar) + 2.0f * ui_scale;
+    const float bottom = top + 10.0f * ui_scale;
     struct axis axis = {{bar->low, bar->high}, {corner.x, corner.x + width}, {}};
     axis.ticks = ticks_make(axis.range, 5, false);
-    list->AddText(corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title);
+    list->AddText(nullptr, 0.0f, corner, ImGui::GetColorU32(ImGuiCol_Text), bar->title, nullptr,
+                  width);
     for (int k = 0; k + 1 < UI_BAR_COLOURS; k++) {
         const float from = corner.x + width * (float)k / (UI_BAR_COLOURS - 1);
         const float to = corner.x + width * (float)(k + 1) / (UI_BAR_COLOURS - 1);
@@ -203,25 +210,25 @@ static void draw_bar(ImDrawList *list, const struct ui_bar *bar, ImVec2 corner)
     write_numbers(list, &axis, bottom, room);
 }
 
-double ui_bar_height(void)
+double ui_bar_height(const struct ui_bar *bar)
 {
-    return (double)(2.0f * ImGui::GetTextLineHeight() / ui_scale) + 17.0;
+    return (double)((ImGui::GetTextLineHeight() + title_height(bar)) / ui_scale) + 17.0;
 }
 
 void ui_bar(const struct ui_bar *bar)
 {
     draw_bar(ImGui::GetWindowDrawList(), bar, ImGui::GetCursorScreenPos());
-    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height() * ui_scale));
+    ImGui::Dummy(ImVec2((float)bar->width * ui_scale, (float)ui_bar_height(bar) * ui_scale));
 }
 
 void ui_bar_at(const struct ui_bar *bar, const double at[2])
 {
     const ImVec2 corner = ui_pixels(at), margin(6.0f * ui_scale, 4.0f * ui_scale);
-    const float width = fmaxf((float)bar->width * ui_scale, write_width(bar->title));
+    const float width = (float)bar->width * ui_scale;
     ImDrawList *list = ImGui::GetBackgroundDrawList();
     list->AddRectFilled(
         ImVec2(corner.x - margin.x, corner.y - margin.y),
-        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height() * ui_scale),
+        ImVec2(corner.x + width + margin.x, corner.y + (float)ui_bar_height(bar) * ui_scale),
         IM_COL32(14, 15, 19, 200), 3.0f * ui_scale);
     draw_bar(list, bar, corner);
 }
@@ -247,16 +254,24 @@ struct plot {
     struct axis x, y;
 };
 
-void find_range(const struct ui_curve *curve, double range[2])
+void widen(const float *values, int count, double range[2])
 {
-    range[0] = HUGE_VAL;
-    range[1] = -HUGE_VAL;
-    for (int k = 0; k < curve->count; k++) {
-        const double value = (double)curve->values[k];
+    for (int k = 0; k < count; k++) {
+        const double value = (double)values[k];
         if (std::isfinite(value)) {
             range[0] = fmin(range[0], value);
             range[1] = fmax(range[1], value);
         }
+    }
+}
+
+void find_range(const struct ui_curve *curve, double range[2])
+{
+    range[0] = HUGE_VAL;
+    range[1] = -HUGE_VAL;
+    widen(curve->values, curve->count, range);
+    for (int k = 0; k < curve->num_beside; k++) {
+        widen(curve->beside[k].values, curve->count, range);
     }
     if (!(range[0] < range[1])) { // one value, or none
         const double middle = range[0] == range[1] ? range[0] : 0.0;
@@ -310,27 +325,58 @@ void draw_axes(ImDrawList *list, const struct plot *plot, ImVec2 corner, float r
     list->AddText(ImVec2(label, y[0] + line + 3.0f * ui_scale), dim_colour(), plot->curve->x_label);
 }
 
-ImVec2 point_of(const struct plot *plot, int k)
+ImVec2 point_of(const struct plot *plot, const float *values, int k)
 {
     return ImVec2(place_on(&plot->x, place_of(plot->curve, k)),
-                  place_on(&plot->y, (double)plot->curve->values[k]));
+                  place_on(&plot->y, (double)values[k]));
 }
 
-void draw_values(ImDrawList *list, const struct plot *plot)
+void draw_values(ImDrawList *list, const struct plot *plot, const float *values, ImU32 colour)
 {
-    const ImU32 colour = ImGui::GetColorU32(ImGuiCol_PlotLines);
     for (int k = 0; k < plot->curve->count; k++) {
-        if (!std::isfinite(plot->curve->values[k])) {
+        if (!std::isfinite(values[k])) {
             continue;
         }
-        const ImVec2 here = point_of(plot, k);
-        if (k > 0 && std::isfinite(plot->curve->values[k - 1])) {
-            list->AddLine(point_of(plot, k - 1), here, colour);
+        const ImVec2 here = point_of(plot, values, k);
+        if (k > 0 && std::isfinite(values[k - 1])) {
+            list->AddLine(point_of(plot, values, k - 1), here, colour);
         }
         if (plot->curve->is_counted && plot->curve->count < 50) {
             list->AddCircleFilled(here, 2.0f * ui_scale, colour);
         }
     }
+}
+
+ImU32 own_colour(const struct ui_curve *curve)
+{
+    return curve->colour != 0 ? ui_packed(curve->colour) : ImGui::GetColorU32(ImGuiCol_PlotLines);
+}
+
+// Names at the right of the title, from the right to the left.
+void draw_legend(ImDrawList *list, const struct plot *plot)
+{
+    const struct ui_curve *curve = plot->curve;
+    float right = plot->corners[1].x - 4.0f * ui_scale;
+    const float left = plot->corners[0].x + write_width(curve->title) + 12.0f * ui_scale;
+    for (int k = -1; k < curve->num_beside && curve->num_beside > 0; k++) {
+        const char *name = k < 0 ? curve->name : curve->beside[k].name;
+        const ImU32 colour = k < 0 ? own_colour(curve) : ui_packed(curve->beside[k].colour);
+        if (name != nullptr && right - write_width(name) > left) {
+            right -= write_width(name);
+            list->AddText(ImVec2(right, plot->corners[0].y), colour, name);
+            right -= 10.0f * ui_scale;
+        }
+    }
+}
+
+void draw_series(ImDrawList *list, const struct plot *plot)
+{
+    const struct ui_curve *curve = plot->curve;
+    for (int k = 0; k < curve->num_beside; k++) {
+        draw_values(list, plot, curve->beside[k].values, ui_packed(curve->beside[k].colour));
+    }
+    draw_values(list, plot, curve->values, own_colour(curve));
+    draw_legend(list, plot);
 }
 
 // The value nearest to the mouse along x.
@@ -345,12 +391,26 @@ int find_touched(const struct plot *plot)
 
 void tell_touched(ImDrawList *list, const struct plot *plot, int k)
 {
-    const ImVec2 at = point_of(plot, k);
+    const struct ui_curve *curve = plot->curve;
+    const ImVec2 at = point_of(plot, curve->values, k);
     const float *y = plot->y.ends;
-    char text[256];
+    char text[1024];
     list->AddLine(ImVec2(at.x, y[1]), ImVec2(at.x, y[0]), dim_colour());
-    snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", plot->curve->x_label,
-             place_of(plot->curve, k), plot->curve->title, (double)plot->curve->values[k]);
+    const char *name = curve->num_beside > 0 ? curve->name : curve->title;
+    int length = snprintf(text, sizeof(text), "%s: %.6g\n%s: %.9g", curve->x_label,
+                          place_of(curve, k), name, (double)curve->values[k]);
+    int number = 1;
+    for (int n = 0; n < curve->num_beside && length < (int)sizeof(text); n++) {
+        const struct ui_series *series = &curve->beside[n];
+        number = series->name != nullptr ? 1 : number + 1;
+        name = series->name != nullptr ? series->name : name;
+        const bool is_one = series->name != nullptr &&
+                            (n + 1 == curve->num_beside || curve->beside[n + 1].name != nullptr);
+        length += is_one ? snprintf(text + length, sizeof(text) - (size_t)length, "\n%s: %.9g",
+                                    name, (double)series->values[k])
+                         : snprintf(text + length, sizeof(text) - (size_t)length, "\n%s %d: %.9g",
+                                    name, number, (double)series->values[k]);
+    }
     const struct ui_tip tip = {{plot->corners[0], plot->corners[1]},
                                {ImVec2(at.x, y[1]), ImVec2(at.x, y[0])}};
     ui_show_tip(&tip, text);
@@ -371,7 +431,7 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
     const struct plot plot = lay_out(curve, corner, ImVec2(width, height));
     list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
     draw_axes(list, &plot, corner, corner.x + width);
-    draw_values(list, &plot);
+    draw_series(list, &plot);
     struct ui_reading reading = {-1, 0.0, 0.0};
     if (ImGui::IsItemHovered()) {
         const int k = find_touched(&plot);
@@ -380,4 +440,123 @@ struct ui_reading ui_curve(const char *label, const struct ui_curve *curve)
     }
     list->PopClipRect();
     return reading;
+}
+
+// --- bars ---
+
+namespace
+{
+
+struct bar_chart {
+    const struct ui_bars *bars;
+    ImVec2 corners[2];
+    struct axis y;
+    float left, step; // of the first bar's room, and from one to the next
+};
+
+struct bar_chart lay_out_bars(const struct ui_bars *bars, ImVec2 corner, ImVec2 size)
+{
+    const float line = ImGui::GetTextLineHeight();
+    struct bar_chart chart = {
+        bars, {corner, ImVec2(corner.x + size.x, corner.y + size.y)}, {}, 0, 0};
+    double *range = chart.y.range;
+    for (int k = 0; k < bars->count; k++) {
+        range[0] = fmin(range[0], bars->values[k]);
+        range[1] = fmax(range[1], bars->values[k]);
+    }
+    if (!(range[0] < range[1])) {
+        range[1] = 1.0;
+    }
+    chart.y.ticks = ticks_make(range, 4, false);
+    // Values stand above and below the bars.
+    chart.y.ends[0] =
+        corner.y + size.y - 2.0f * line - 4.0f * ui_scale - (range[0] < 0.0 ? line : 0);
+    chart.y.ends[1] = corner.y + 2.0f * line + 6.0f * ui_scale;
+    chart.left = corner.x + fminf(widest(&chart.y.ticks) + 6.0f * ui_scale, 0.5f * size.x);
+    chart.step = (chart.corners[1].x - 4.0f * ui_scale - chart.left) / (float)bars->count;
+    return chart;
+}
+
+void draw_bar_axes(ImDrawList *list, const struct bar_chart *chart)
+{
+    const float line = ImGui::GetTextLineHeight(), right = chart->corners[1].x - 4.0f * ui_scale;
+    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
+    char text[TICKS_TEXT];
+    list->AddRectFilled(ImVec2(chart->left, chart->corners[0].y + line + 4.0f * ui_scale),
+                        ImVec2(right, bottom), ImGui::GetColorU32(ImGuiCol_FrameBg));
+    list->AddText(chart->corners[0], ImGui::GetColorU32(ImGuiCol_Text), chart->bars->title);
+    for (int k = 0; k < chart->y.ticks.count; k++) {
+        const double value = chart->y.ticks.values[k];
+        const float at = place_on(&chart->y, value);
+        ticks_write(&chart->y.ticks, k, text);
+        list->AddLine(ImVec2(chart->left, at), ImVec2(right, at),
+                      value == 0.0 ? dim_colour() : IM_COL32(255, 255, 255, 24));
+        list->AddText(ImVec2(chart->left - 4.0f * ui_scale - write_width(text), at - 0.5f * line),
+                      dim_colour(), text);
+    }
+    const float middle = 0.5f * (chart->left + right - write_width(chart->bars->x_label));
+    list->AddText(ImVec2(middle, bottom + line + 1.0f * ui_scale), dim_colour(),
+                  chart->bars->x_label);
+}
+
+void draw_one_bar(ImDrawList *list, const struct bar_chart *chart, int k)
+{
+    const double value = chart->bars->values[k];
+    const float line = ImGui::GetTextLineHeight(), zero = place_on(&chart->y, 0.0);
+    const float bottom = chart->corners[1].y - 2.0f * line - 3.0f * ui_scale;
+    const float at = place_on(&chart->y, value), x = chart->left + chart->step * (float)k;
+    const float middle = x + 0.5f * chart->step;
+    const ImU32 colour = ImGui::GetColorU32(ui_tone_colour(value < 0.0 ? UI_BAD : UI_GOOD));
+    char text[32];
+    list->AddRectFilled(ImVec2(x + 0.15f * chart->step, fminf(at, zero)),
+                        ImVec2(x + 0.85f * chart->step, fmaxf(at, zero) + 1.0f), colour);
+    snprintf(text, sizeof(text), "%.3f", value);
+    if (write_width(text) < chart->step - 2.0f * ui_scale) {
+        list->AddText(ImVec2(middle - 0.5f * write_width(text), value < 0.0 ? at : at - line),
+                      ImGui::GetColorU32(ImGuiCol_Text), text);
+    }
+    snprintf(text, sizeof(text), "%d", k + 1);
+    if (write_width(text) < chart->step) {
+        list->AddText(ImVec2(middle - 0.5f * write_width(text), bottom + 1.0f * ui_scale),
+                      dim_colour(), text);
+    }
+}
+
+void tell_bar(const struct bar_chart *chart, int k)
+{
+    char text[256];
+    const float x = chart->left + chart->step * (float)k;
+    snprintf(text, sizeof(text), "%s %d\n%s: %.9g", chart->bars->x_label, k + 1, chart->bars->title,
+             chart->bars->values[k]);
+    const struct ui_tip tip = {
+        {chart->corners[0], chart->corners[1]},
+        {ImVec2(x, chart->corners[0].y), ImVec2(x + chart->step, chart->corners[1].y)}};
+    ui_show_tip(&tip, text);
+}
+
+} // namespace
+
+int ui_bars(const char *label, const struct ui_bars *bars)
+{
+    const float width = fmaxf(ImGui::GetContentRegionAvail().x, 60.0f * ui_scale);
+    const float height = (bars->height > 0.0 ? (float)bars->height : 124.0f) * ui_scale;
+    const ImVec2 corner = ImGui::GetCursorScreenPos();
+    ImGui::InvisibleButton(label, ImVec2(width, height));
+    if (bars->count < 1) {
+        return -1;
+    }
+    ImDrawList *list = ImGui::GetWindowDrawList();
+    const struct bar_chart chart = lay_out_bars(bars, corner, ImVec2(width, height));
+    list->PushClipRect(corner, ImVec2(corner.x + width, corner.y + height), true);
+    draw_bar_axes(list, &chart);
+    for (int k = 0; k < bars->count; k++) {
+        draw_one_bar(list, &chart, k);
+    }
+    list->PopClipRect();
+    const int touched = (int)floorf((ImGui::GetIO().MousePos.x - chart.left) / chart.step);
+    if (!ImGui::IsItemHovered() || touched < 0 || touched >= bars->count) {
+        return -1;
+    }
+    tell_bar(&chart, touched);
+    return touched;
 }

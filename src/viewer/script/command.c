@@ -334,8 +334,30 @@ enum set_what {
     SET_COUNTS,
     SET_KERNEL,
     SET_TOF,
-    SET_FRAME
+    SET_FRAME,
+    SET_WHOLE,
+    SET_GUESSES,
+    SET_LOCAL
 };
+
+static lr_status set_whole(struct app *app, const struct command_words *words)
+{
+    int value = 0;
+    LR_TRY(command_integer(app, words, 2, &value));
+    app->voxel.request.wants_whole = value != 0;
+    voxel_tool_ask(app);
+    return LR_OK;
+}
+
+/* How many guesses the next reconstruction composes, or iterations of each before they are composed. */
+static lr_status set_guesses(struct app *app, const struct command_words *words, bool is_local)
+{
+    struct live_request *request = &app->live.request;
+    int value = 0;
+    LR_TRY(command_integer(app, words, 2, &value));
+    return is_local ? guesses_tool_set(app, request->guesses, value)
+                    : guesses_tool_set(app, value, request->local_iterations);
+}
 
 /* What is of the next reconstruction. */
 static lr_status set_live(struct app *app, const struct command_words *words, int what)
@@ -357,19 +379,34 @@ static lr_status set_live(struct app *app, const struct command_words *words, in
     }
 }
 
+/* What is neither of the voxel's picture nor of all reconstructions. */
+static lr_status set_other(struct app *app, const struct command_words *words, int what)
+{
+    switch (what) {
+    case SET_KERNEL:
+        return set_kernel(app, words);
+    case SET_TOF:
+        return set_tof(app, words);
+    case SET_FRAME:
+        return set_frame(app, words);
+    case SET_WHOLE:
+        return set_whole(app, words);
+    default:
+        return set_guesses(app, words, what == SET_LOCAL);
+    }
+}
+
 static lr_status act_set(struct app *app, const struct command_words *words)
 {
     static const char *const names[] = {
-        "module",    "rays",       "samples", "steps",  "exact",    "absorption", "backend",
-        "algorithm", "relaxation", "fall",    "family", "azimuths", "tilts",      "elements",
-        "counts",    "kernel",     "tof",     "frame",  NULL};
+        "module",     "rays",  "samples", "steps",    "exact", "absorption", "backend", "algorithm",
+        "relaxation", "fall",  "family",  "azimuths", "tilts", "elements",   "counts",  "kernel",
+        "tof",        "frame", "whole",   "guesses",  "local", NULL};
     struct voxel_request *request = &app->voxel.request;
     int what = 0, value = 0;
     LR_TRY(command_choice(app, words, 1, names, &what));
     if (what >= SET_KERNEL) {
-        return what == SET_KERNEL ? set_kernel(app, words)
-               : what == SET_TOF  ? set_tof(app, words)
-                                  : set_frame(app, words);
+        return set_other(app, words, what);
     }
     if (what >= SET_ALGORITHM) {
         return set_live(app, words, what);
@@ -665,8 +702,8 @@ static const struct command commands[] = {
     {"fit", "", 0, 0, .act = act_fit},
     {"point", "X Y Z", 3, 3, .act = act_point},
     {"set",
-     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame "
-     "NUMBER, "
+     "module|rays|samples|steps|exact|absorption|relaxation|fall|azimuths|tilts|counts|tof|frame|"
+     "whole|guesses|local NUMBER, "
      "or backend|algorithm|family|elements|kernel NAME",
      2, 2, .act = act_set},
     {"lor", "MODULE P Q MODULE R S", 6, 6, .act = act_lor},

@@ -126,7 +126,7 @@ static void get_voxel_primary(struct app *app, struct command_value *value)
 static void get_voxel_sum(struct app *app, struct command_value *value)
 {
     const struct voxel_result *result = voxel_tool_result(app);
-    value->number = result != NULL ? result->voxel_exact.sum : 0.0;
+    value->number = result == NULL ? 0.0 : result->is_part ? NAN : result->voxel_exact.sum;
 }
 
 static void get_drawn_by(struct app *app, struct command_value *value)
@@ -146,6 +146,12 @@ static void get_exact_by(struct app *app, struct command_value *value)
     const struct voxel_result *result = voxel_tool_result(app);
     const char *name = result != NULL ? result->exact_by : NULL;
     snprintf(value->text, sizeof(value->text), "%s", name != NULL ? name : "none");
+}
+
+static void get_voxel_pairs(struct app *app, struct command_value *value)
+{
+    const struct voxel_result *result = voxel_tool_result(app);
+    value->number = result != NULL && result->is_part ? (double)result->num_pairs : 0.0;
 }
 
 static void get_tube_sum(struct app *app, struct command_value *value)
@@ -208,6 +214,62 @@ static void get_likelihood(struct app *app, struct command_value *value)
     value->number = app->live.num_iterations > 0 ? app->live.last.log_likelihood : 0.0;
 }
 
+/* --- guesses, composed --- */
+
+static const struct live_round *last_round(const struct app *app)
+{
+    return app->live.guesses.rounds > 0 ? &app->live.guesses.last : NULL;
+}
+
+static void get_rounds(struct app *app, struct command_value *value)
+{
+    value->number = app->live.guesses.rounds;
+}
+
+static void get_condition(struct app *app, struct command_value *value)
+{
+    value->number = last_round(app) != NULL ? last_round(app)->condition : NAN;
+}
+
+static void get_residual(struct app *app, struct command_value *value)
+{
+    value->number = last_round(app) != NULL ? last_round(app)->residual : NAN;
+}
+
+static void get_clipped_residual(struct app *app, struct command_value *value)
+{
+    value->number = last_round(app) != NULL ? last_round(app)->clipped_residual : NAN;
+}
+
+static void get_negative_voxels(struct app *app, struct command_value *value)
+{
+    value->number = last_round(app) != NULL ? (double)last_round(app)->negative_voxels : NAN;
+}
+
+static void write_numbers(const double *numbers, int count, struct command_value *value)
+{
+    size_t length = 0;
+    for (int k = 0; k < count; k++) {
+        length += (size_t)snprintf(value->text + length, sizeof(value->text) - length, "%s%.*g",
+                                   k > 0 ? "," : "", count > 12 ? 8 : 10, numbers[k]);
+        length = length < sizeof(value->text) ? length : sizeof(value->text) - 1;
+    }
+}
+
+static void get_weights(struct app *app, struct command_value *value)
+{
+    const struct live_round *round = last_round(app);
+    snprintf(value->text, sizeof(value->text), "none");
+    write_numbers(round != NULL ? round->weights : NULL, round != NULL ? round->count : 0, value);
+}
+
+static void get_residuals(struct app *app, struct command_value *value)
+{
+    const struct live_round *round = last_round(app);
+    snprintf(value->text, sizeof(value->text), "none");
+    write_numbers(round != NULL ? round->residuals : NULL, round != NULL ? round->count : 0, value);
+}
+
 static void get_on_device(struct app *app, struct command_value *value)
 {
     value->number = app->live.is_on_device;
@@ -216,6 +278,12 @@ static void get_on_device(struct app *app, struct command_value *value)
 static void get_live_backend(struct app *app, struct command_value *value)
 {
     snprintf(value->text, sizeof(value->text), "%s", app->live.backend);
+}
+
+static void get_live_error(struct app *app, struct command_value *value)
+{
+    const char *error = app->live.error;
+    snprintf(value->text, sizeof(value->text), "%.255s", error[0] != '\0' ? error : "none");
 }
 
 static void get_to_device(struct app *app, struct command_value *value)
@@ -284,6 +352,7 @@ static const struct command_source values[] = {
     {"voxel.module", get_voxel_primary},
     {"voxel.gap", get_voxel_gap},
     {"voxel.better", get_voxel_better},
+    {"voxel.pairs", get_voxel_pairs},
     {"voxel.drawn_by", get_drawn_by},
     {"voxel.sampled_by", get_sampled_by},
     {"voxel.exact_by", get_exact_by},
@@ -299,7 +368,15 @@ static const struct command_source values[] = {
     {"live.iterations", get_iterations},
     {"live.log_likelihood", get_likelihood},
     {"live.on_device", get_on_device},
+    {"compose.rounds", get_rounds},
+    {"compose.weights", get_weights},
+    {"compose.condition", get_condition},
+    {"compose.residual", get_residual},
+    {"compose.residuals", get_residuals},
+    {"compose.clipped_residual", get_clipped_residual},
+    {"compose.negative_voxels", get_negative_voxels},
     {"live.backend", get_live_backend},
+    {"live.error", get_live_error},
     {"live.to_device", get_to_device},
     {"live.to_host", get_to_host},
     {"doctor.suspects", get_suspects},

@@ -5,339 +5,13 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "viewer/study/live_direct.h"
-#include "viewer/study/live_listmode.h"
+#include "viewer/study/live_work.h"
 #include "viewer/study/operators.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* The reconstruction. Belongs to the job's thread from its start to its end. */
-struct live_work {
-    const lr_log *log;       /* the job's, while it runs */
-    struct study_view study; /* held */
-    struct live_request request;
-    lr_image *reference;           /* owned, or NULL */
-    lr_lor_data *simulated;        /* owned, or NULL */
-    lr_randoms *randoms;           /* owned, or NULL */
-    struct live_direct direct;     /* of that family */
-    struct live_listmode listmode; /* likewise */
-    lr_operator *op;               /* owned */
-    bool is_on_device;             /* images can be shown where they are computed */
-    lr_traffic traffic;            /* of the operator's place, after the last iteration */
-    char why[LIVE_WHY];            /* the image is not on the device */
-    lr_vector there;               /* the reference, where images are shown from; zero until then */
-    float *image;                  /* owned: the reconstruction, when it is done */
-    lr_status (*iteration)(void *user, const lr_iteration *done);
-    void *user;
-};
-
-enum { MOST_ITERATIONS = 1000000 }; /* of lr_recon */
-
-static void finish_work(struct live_work *work)
-{
-    lr_image_destroy(work->reference);
-    lr_lor_data_destroy(work->simulated);
-    lr_randoms_destroy(work->randoms);
-    live_direct_finish(&work->direct);
-    live_listmode_finish(&work->listmode);
-    free(work->image);
-    study_view_release(&work->study);
-    *work = (struct live_work){0};
-}
-
-/* Iterations that a person watches before stopping. */
-enum { USUAL = 20 };
-
-static lr_status create_for(const struct live_work *work, lr_operator_params params,
-                            lr_operator **op)
-{
-    const struct live_request *request = &work->request;
-    const bool has_mu = work->study.mu != NULL && !request->without_mu;
-    params.lors = work->study.lors;
-    params.grid = &work->study.grid;
-    params.backend = params.shared != NULL ? "compute" : request->backend;
-    params.mode = request->mode;
-    params.rays = request->mode == LR_MODE_SAMPLED ? request->rays : 0;
-    params.mu = has_mu ? work->study.mu : NULL;
-    params.mu_steps = has_mu ? request->mu_steps : 0;
-    params.store = params.shared != NULL ? LR_STORE_NO : request->store;
-    params.projections = 1.0 + 2.0 * (request->iterations > 0 ? request->iterations : USUAL);
-    if (request->samples > 0) {
-        lr_grid_split_samples(&work->study.grid, request->samples, params.samples);
-    }
-    return operator_create(&params, op);
-}
-
-static bool is_direct(const struct live_work *work)
-{
-    return work->request.family == LIVE_DIRECT;
-}
-
-static bool is_listmode(const struct live_work *work)
-{
-    return work->request.family == LIVE_LISTMODE;
-}
-
-static lr_status create_listmode(struct live_work *work, const lr_operator_params *params,
-                                 lr_operator **op)
-{
-    LR_TRY(live_listmode_take(&work->listmode, &work->study, &work->request, params));
-    return live_listmode_create(&work->listmode, &work->study, &work->request, params, op);
-}
-
-static lr_status create_of_family(struct live_work *work, lr_operator_params params,
-                                  lr_operator **op)
-{
-    params.grid = &work->study.grid;
-    return is_listmode(work) ? create_listmode(work, &params, op)
-           : is_direct(work) ? live_direct_create(&work->direct, &params, op)
-                             : create_for(work, params, op);
-}
-
-/* Why the image cannot stay on the device; NULL: it may. */
-static const char *find_obstacle(const struct live_work *work)
-{
-    if (is_listmode(work)) {
-        return "list mode computes beside the window, and";
-    }
-    if (!is_direct(work) && work->study.mu != NULL && !work->request.without_mu) {
-        return "a mu-map is open, and with absorption along the lines";
-    }
-    return NULL;
-}
-
-/* On the device, where the projector has its place there. */
-static lr_status try_device(struct live_work *work, lr_operator_params params)
-{
-    const char *obstacle = find_obstacle(work);
-    if (obstacle == NULL) {
-        params.shared = handover_context(work->request.handover);
-        const lr_status status = create_of_family(work, params, &work->op);
-        if (status == LR_CANCELLED) {
-            return status;
-        }
-        obstacle = work->op == NULL  ? "the projector could not be made there, and so"
-                   : is_direct(work) ? "backend cpu computes, and"
-                                     : "for this scanner and mode";
-        work->is_on_device = work->op != NULL && lr_operator_place(work->op) != NULL;
-    }
-    if (!work->is_on_device) {
-        lr_operator_destroy(work->op);
-        work->op = NULL;
-        snprintf(work->why, sizeof(work->why), "%s the image passes through the host", obstacle);
-    }
-    return LR_OK;
-}
-
-static lr_status create_operator(struct live_work *work, lr_operator_params params)
-{
-    if (work->request.handover != NULL) {
-        LR_TRY(try_device(work, params));
-    }
-    return work->op != NULL ? LR_OK : create_of_family(work, params, &work->op);
-}
-
-/* --- simulated data --- */
-
-static void scale(float *values, int64_t count, double factor)
-{
-    for (int64_t k = 0; k < count; k++) {
-        values[k] = (float)(factor * values[k]);
-    }
-}
-
-/* The image that data are drawn from, also to compare with. */
-static lr_status take_truth(struct live_work *work, lr_image **truth, const lr_log *log)
-{
-    const lr_image *image = work->study.image;
-    *truth = lr_image_create(&image->grid, log);
-    if (*truth == NULL) {
-        return LR_FAILED;
-    }
-    memcpy((*truth)->values, image->values,
-           (size_t)lr_grid_num_voxels(&image->grid) * sizeof(*image->values));
-    return LR_OK;
-}
-
-/* Brings expectation and truth to the counts asked for, and draws. */
-static lr_status draw_counts(const struct live_work *work, lr_image *truth, const lr_log *log)
-{
-    const struct live_request *request = &work->request;
-    lr_lor_data *data = work->simulated;
-    double sum = 0;
-    for (int64_t k = 0; k < data->count; k++) {
-        sum += data->values[k];
-    }
-    if (!(sum > 0)) {
-        return lr_error(log, LR_BAD_INPUT, "the image reaches no LOR: nothing would be counted");
-    }
-    if (request->counts > 0) {
-        scale(data->values, data->count, request->counts / sum);
-        scale(truth->values, lr_grid_num_voxels(&truth->grid), request->counts / sum);
-    }
-    return request->without_noise ? LR_OK
-                                  : lr_poisson(data->values, data->count, request->seed, log);
-}
-
-static lr_status simulate(struct live_work *work, lr_operator *op, const lr_log *log)
-{
-    lr_image *truth = NULL;
-    work->simulated = lr_lor_data_create(lr_operator_get_info(op)->lors, log);
-    if (work->simulated == NULL) {
-        return LR_FAILED;
-    }
-    LR_TRY(take_truth(work, &truth, log));
-    const lr_vector image = lr_image_vector(truth);
-    lr_vector values = lr_lor_data_vector(work->simulated);
-    lr_status status = lr_operator_forward(op, NULL, &image, &values);
-    if (status == LR_OK) {
-        status = draw_counts(work, truth, log);
-    }
-    if (status == LR_OK && work->reference == NULL) {
-        work->reference = truth;
-        truth = NULL;
-    }
-    lr_image_destroy(truth);
-    return status;
-}
-
-/* --- the reconstruction --- */
-
-/* Expected randoms, where there are delayed coincidences to estimate them from. */
-static lr_status estimate_randoms(struct live_work *work, lr_recon_params *params,
-                                  const lr_log *log)
-{
-    const lr_lor_data *delayeds = work->study.delayeds;
-    if (work->request.family != LIVE_CORRESPONDENCE || work->simulated != NULL ||
-        delayeds == NULL || delayeds->count == 0) {
-        return LR_OK;
-    }
-    work->randoms = lr_randoms_estimate(work->study.lors, delayeds, log);
-    if (work->randoms == NULL) {
-        return LR_FAILED;
-    }
-    params->additive_source = lr_crystal_product_source(&work->randoms->product);
-    params->additive_sum = work->randoms->delayeds;
-    return LR_OK;
-}
-
-static lr_status reconstruct(struct live_work *work, lr_recon_params params)
-{
-    if (work->request.simulates && !is_listmode(work)) {
-        LR_TRY(lr_progress_report(params.progress, "simulating the measurement", 0, 1));
-        LR_TRY(simulate(work, params.op, params.log));
-    }
-    const lr_lor_data *measured = is_direct(work) ? work->direct.data : work->study.data;
-    params.data = work->simulated != NULL ? work->simulated : measured;
-    params.iterations = work->request.iterations > 0 ? work->request.iterations : MOST_ITERATIONS;
-    params.subsets = work->request.subsets;
-    params.algorithm = work->request.algorithm;
-    if (params.algorithm == LR_ALGORITHM_RAMLA) {
-        params.relaxation = work->request.relaxation;
-        params.relaxation_fall = work->request.relaxation_fall;
-    }
-    params.iteration = work->iteration;
-    params.user = work->user;
-    LR_TRY(is_listmode(work) ? live_listmode_data(&work->listmode, &work->study, &params)
-                             : estimate_randoms(work, &params, params.log));
-    lr_vector image = lr_vector_of_floats(work->image, lr_grid_num_voxels(&work->study.grid));
-    return lr_recon(&params, &image);
-}
-
-/* Makes the projector, takes or draws the data, and iterates. */
-static lr_status run_work(struct live_work *work, const lr_log *log, const lr_progress *progress)
-{
-    const lr_operator_params params = {.log = log, .progress = progress};
-    work->log = log;
-    work->image =
-        lr_alloc(lr_grid_num_voxels(&work->study.grid), sizeof(*work->image), "an image", log);
-    if (work->image == NULL) {
-        return LR_FAILED;
-    }
-    lr_status status = create_operator(work, params);
-    if (status == LR_OK) {
-        const lr_recon_params recon = {.op = work->op, .log = log, .progress = progress};
-        status = reconstruct(work, recon);
-    }
-    if (work->there.storage != NULL) {
-        lr_vector_destroy(&work->there);
-    }
-    lr_operator_destroy(work->op);
-    work->op = NULL;
-    return status;
-}
-
-/* --- after each iteration --- */
-
-/* The reference where the image is. */
-static lr_status bring_reference(struct live_work *work, const lr_vector *image)
-{
-    const lr_vector reference = lr_image_vector(work->reference);
-    if (image->values != NULL) {
-        work->there = reference;
-        return LR_OK;
-    }
-    if (work->there.storage == NULL) {
-        LR_TRY(lr_vector_create(&(lr_vector_params){.place = image->place,
-                                                    .count = reference.count,
-                                                    .name = "the image to compare with",
-                                                    .log = work->log},
-                                &work->there));
-        LR_TRY(lr_vector_copy(&reference, &work->there));
-    }
-    return LR_OK;
-}
-
-static lr_status compare(struct live_work *work, const lr_vector *image, double *difference)
-{
-    lr_vector_sums own, other;
-    *difference = NAN;
-    if (work->reference == NULL) {
-        return LR_OK;
-    }
-    LR_TRY(bring_reference(work, image));
-    LR_TRY(lr_vector_add_up(&work->there, NULL, &own));
-    LR_TRY(lr_vector_add_up(image, &work->there, &other));
-    *difference = own.product > 0 ? sqrt(other.difference / own.product) : NAN;
-    return LR_OK;
-}
-
-static lr_status hand_over(struct live_work *work, const lr_vector *image)
-{
-    lr_vector_sums sums;
-    LR_TRY(lr_vector_add_up(image, NULL, &sums));
-    return handover_write(work->request.handover, image, sums.largest);
-}
-
-/* After an iteration: the image goes to the handover, or, where that cannot be, to work->image.
- * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
- * NaN without a reference, or one that is zero. */
-static lr_status take_image(struct live_work *work, const lr_vector *image, bool *is_shown,
-                            double *difference)
-{
-    *is_shown = work->is_on_device && image->values == NULL;
-    LR_TRY(compare(work, image, difference));
-    if (*is_shown) {
-        return hand_over(work, image);
-    }
-    lr_vector host = lr_vector_of_floats(work->image, image->count);
-    return lr_vector_copy(image, &host);
-}
-
-/* What has passed since the last call. */
-static lr_traffic count_traffic(struct live_work *work)
-{
-    const lr_traffic before = work->traffic;
-    const lr_place *place = lr_operator_place(work->op);
-    work->traffic = lr_place_get_info(place).traffic;
-    return (lr_traffic){work->traffic.to_device - before.to_device,
-                        work->traffic.to_host - before.to_host};
-}
-
-/* --- live reconstruction --- */
 
 struct live {
     struct job job;
@@ -356,8 +30,11 @@ struct live {
     float *image; /* [num_voxels] */
     int64_t serial;
     struct live_iteration *history;
+    struct live_round *rounds; /* [num_iterations] where guesses are composed */
     int num_iterations;
-    int64_t capacity;
+    int64_t capacity, rounds_capacity;
+    float *guesses; /* [work.request.guesses][num_voxels] of which images have come; else NULL */
+    int64_t guess_serials[LIVE_MOST_GUESSES];
 };
 
 struct live *live_create(const lr_log *log)
@@ -378,11 +55,13 @@ void live_destroy(struct live *live)
     }
     live_stop(live);
     job_finish(&live->job);
-    finish_work(&live->work);
+    live_work_finish(&live->work);
     pthread_cond_destroy(&live->changed);
     pthread_mutex_destroy(&live->mutex);
     free(live->image);
     free(live->history);
+    free(live->rounds);
+    free(live->guesses);
     free(live);
 }
 
@@ -422,6 +101,86 @@ static void wait_for_wishes(struct live *live)
     live->steps -= live->steps > 0;
 }
 
+/* The mutex is taken. A pause comes after an iteration, unless it is the last one. */
+static lr_status end_iteration(struct live *live, lr_status status, int number)
+{
+    const int wanted = live->work.request.iterations;
+    if (status == LR_OK && (wanted == 0 || number < wanted)) {
+        wait_for_wishes(live);
+    }
+    return status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
+}
+
+/* The mutex is taken. */
+static void put_guess(struct live *live, int guess, const float *values)
+{
+    const int64_t count = lr_grid_num_voxels(&live->grid);
+    memcpy(live->guesses + guess * count, values, (size_t)count * sizeof(*values));
+    live->guess_serials[guess]++;
+}
+
+/* A guess after an iteration by itself. */
+static lr_status after_guess(void *user, int guess, const lr_iteration *done)
+{
+    struct live *live = user;
+    lr_vector host = lr_vector_of_floats(live->work.image, done->image->count);
+    LR_TRY(lr_vector_copy(done->image, &host));
+    pthread_mutex_lock(&live->mutex);
+    put_guess(live, guess, live->work.image);
+    const bool stops = live->wants_stop;
+    pthread_mutex_unlock(&live->mutex);
+    return stops ? LR_CANCELLED : LR_OK;
+}
+
+static struct live_round take_round(const lr_composition *done)
+{
+    struct live_round round = {.iterations = done->iterations,
+                               .count = done->count,
+                               .residual = done->residual,
+                               .clipped_residual = done->clipped_residual,
+                               .condition = done->condition,
+                               .negative_voxels = done->negative_voxels,
+                               .negative_sum = done->negative_sum};
+    memcpy(round.weights, done->weights, (size_t)done->count * sizeof(*done->weights));
+    memcpy(round.residuals, done->guess_residuals,
+           (size_t)done->count * sizeof(*done->guess_residuals));
+    return round;
+}
+
+/* The mutex is taken. */
+static lr_status note_round(struct live *live, const struct live_iteration *iteration,
+                            const lr_composition *done)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
+    LR_TRY(lr_grow(&live->rounds, &live->rounds_capacity, live->num_iterations + 1,
+                   &(struct lr_items){sizeof(*live->rounds), "compositions", live->work.log}));
+    live->rounds[live->num_iterations] = take_round(done);
+    for (int k = 0; k < done->count; k++) {
+        put_guess(live, k, done->guesses + k * num_voxels);
+    }
+    return note_iteration(live, iteration, live->work.image);
+}
+
+static lr_status after_composition(void *user, const lr_composition *done)
+{
+    struct live *live = user;
+    struct live_iteration iteration = {.number = done->iterations,
+                                       .log_likelihood = done->fit.log_likelihood,
+                                       .measured_counts = done->fit.measured_counts,
+                                       .estimated_counts = done->fit.estimated_counts,
+                                       .seconds = done->seconds};
+    bool is_shown;
+    LR_TRY(live_work_take_image(&live->work, done->image, &is_shown, &iteration.difference));
+    pthread_mutex_lock(&live->mutex);
+    memcpy(live->why, live->work.why, sizeof(live->why));
+    snprintf(live->backend, sizeof(live->backend), "%s",
+             lr_operator_get_info(live->work.compose.guesses[0].op)->backend);
+    const lr_status status =
+        end_iteration(live, note_round(live, &iteration, done), done->iterations);
+    pthread_mutex_unlock(&live->mutex);
+    return status;
+}
+
 static lr_status after_iteration(void *user, const lr_iteration *done)
 {
     struct live *live = user;
@@ -431,21 +190,17 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
         .measured_counts = done->measured_counts,
         .estimated_counts = done->estimated_counts,
         .seconds = done->seconds,
-        .traffic = count_traffic(&live->work),
+        .traffic = live_work_traffic(&live->work),
     };
     bool is_shown;
-    LR_TRY(take_image(&live->work, done->image, &is_shown, &iteration.difference));
-    const int wanted = live->work.request.iterations;
+    LR_TRY(live_work_take_image(&live->work, done->image, &is_shown, &iteration.difference));
     pthread_mutex_lock(&live->mutex);
     live->is_on_device = is_shown;
     memcpy(live->why, live->work.why, sizeof(live->why));
     snprintf(live->backend, sizeof(live->backend), "%s",
              lr_operator_get_info(live->work.op)->backend);
-    lr_status status = note_iteration(live, &iteration, is_shown ? NULL : live->work.image);
-    if (status == LR_OK && (wanted == 0 || done->number < wanted)) {
-        wait_for_wishes(live);
-    }
-    status = status == LR_OK && live->wants_stop ? LR_CANCELLED : status;
+    const lr_status status = end_iteration(
+        live, note_iteration(live, &iteration, is_shown ? NULL : live->work.image), done->number);
     pthread_mutex_unlock(&live->mutex);
     return status;
 }
@@ -453,7 +208,7 @@ static lr_status after_iteration(void *user, const lr_iteration *done)
 static lr_status run(void *user, const lr_log *log, const lr_progress *progress)
 {
     struct live *live = user;
-    const lr_status status = run_work(&live->work, log, progress);
+    const lr_status status = live_work_run(&live->work, log, progress);
     pthread_mutex_lock(&live->mutex);
     if (status == LR_OK && live->is_on_device) {
         put_image(live, live->work.image);
@@ -521,10 +276,27 @@ static lr_status check_counts(const struct study_view *study, const struct live_
     return LR_OK;
 }
 
+static lr_status check_guesses(const struct live_request *request, const lr_log *log)
+{
+    if (request->guesses < 0 || request->guesses > LIVE_MOST_GUESSES ||
+        request->local_iterations < 0) {
+        return lr_error(log, LR_USAGE,
+                        "%d guesses of %d iterations: take 2 to %d guesses, 0 for none, of 1 "
+                        "iteration or more",
+                        request->guesses, request->local_iterations, LIVE_MOST_GUESSES);
+    }
+    return request->guesses <= 1 || request->family == LIVE_CORRESPONDENCE
+               ? LR_OK
+               : lr_error(log, LR_USAGE,
+                          "guesses are composed of the family correspondence: choose it, or no "
+                          "guesses");
+}
+
 static lr_status check(const struct study_view *study, const struct live_request *request,
                        const lr_log *log)
 {
     const lr_grid grid = live_grid_for(study, request);
+    LR_TRY(check_guesses(request, log));
     LR_TRY(check_counts(study, request, log));
     if (request->simulates && study->image == NULL) {
         return lr_error(log, LR_USAGE, "there is no image to simulate from: open one first");
@@ -550,7 +322,7 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
                               const struct live_request *request, const lr_log *log)
 {
     struct live_work *work = &live->work;
-    finish_work(work);
+    live_work_finish(work);
     if (request->reference != NULL) {
         work->reference = copy_image(request->reference, log);
         if (work->reference == NULL) {
@@ -568,6 +340,8 @@ static lr_status prepare_work(struct live *live, const struct study_view *study,
         LR_TRY(live_direct_take(&work->direct, request, log));
     }
     work->iteration = after_iteration;
+    work->guessed = after_guess;
+    work->composed = after_composition;
     work->user = live;
     return LR_OK;
 }
@@ -577,15 +351,21 @@ static lr_status forget_last(struct live *live, const struct study_view *study,
                              const struct live_request *request, const lr_log *log)
 {
     free(live->image);
+    free(live->guesses);
     live->grid = live_grid_for(study, request);
-    live->image = lr_alloc(lr_grid_num_voxels(&live->grid), sizeof(*live->image), "an image", log);
+    const int64_t num_voxels = lr_grid_num_voxels(&live->grid);
+    const int guesses = request->guesses > 1 ? request->guesses : 0;
+    live->image = lr_alloc(num_voxels, sizeof(*live->image), "an image", log);
+    live->guesses =
+        guesses > 0 ? lr_alloc(guesses * num_voxels, sizeof(*live->guesses), "guesses", log) : NULL;
+    memset(live->guess_serials, 0, sizeof(live->guess_serials));
     live->num_iterations = 0;
     live->is_on_device = live->has_image = false;
     live->why[0] = live->backend[0] = '\0';
     live->wants_stop = live->is_waiting = live->is_iterating = live->has_ended = false;
     live->wants_pause = request->begins_paused;
     live->steps = 0;
-    return live->image != NULL ? LR_OK : LR_FAILED;
+    return live->image != NULL && (guesses == 0 || live->guesses != NULL) ? LR_OK : LR_FAILED;
 }
 
 lr_status live_start(struct live *live, const struct study_view *study,
@@ -716,6 +496,31 @@ bool live_copy_image(struct live *live, int64_t *serial, float *values)
     }
     pthread_mutex_unlock(&live->mutex);
     return is_newer;
+}
+
+bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values)
+{
+    const int64_t count = lr_grid_num_voxels(&live->grid);
+    pthread_mutex_lock(&live->mutex);
+    const int most = live->guesses != NULL ? live->work.request.guesses : 0;
+    const bool is_newer = guess >= 0 && guess < most && live->guess_serials[guess] > *serial;
+    if (is_newer) {
+        memcpy(values, live->guesses + guess * count, (size_t)count * sizeof(*values));
+        *serial = live->guess_serials[guess];
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return is_newer;
+}
+
+int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity)
+{
+    pthread_mutex_lock(&live->mutex);
+    const int total = live->guesses != NULL ? live->num_iterations : 0;
+    for (int n = first; n < total && n - first < capacity; n++) {
+        rounds[n - first] = live->rounds[n];
+    }
+    pthread_mutex_unlock(&live->mutex);
+    return total;
 }
 
 int live_copy_history(struct live *live, int first, struct live_iteration *iterations, int capacity)

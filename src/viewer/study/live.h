@@ -20,6 +20,9 @@ struct live_request {
     double relaxation_fall;    /* two are not read */
     int subsets;               /* 0 = 1, which with OSEM is ML-EM */
     int iterations;            /* 0 = until stopped */
+    int guesses;               /* of family correspondence: so many guesses, composed as a cluster
+                                  does (docs/method/cluster.md, "paper"); 0 and 1 = none are */
+    int local_iterations;      /* of each guess before they are composed; 0 = 2 */
     bool begins_paused;        /* after the first iteration */
     bool simulates;            /* data are drawn from the study's image, also where it has data */
     double counts;             /* simulated counts; 0 = those of the image as it is */
@@ -67,6 +70,21 @@ struct live_iteration {
     lr_traffic
         traffic; /* bytes between the operator's device and the host since the last iteration,
                            of the first one since the start; 0 where it computes on the host */
+};
+
+enum { LIVE_MOST_GUESSES = 16 };
+
+/* A composition: which is an iteration, too, whose number is that of iterations of each guess. */
+struct live_round {
+    int iterations;                      /* of each guess so far */
+    int count;                           /* of guesses */
+    double weights[LIVE_MOST_GUESSES];   /* alpha, with sum 1 */
+    double residuals[LIVE_MOST_GUESSES]; /* |y - b - A x|^2 of each guess alone, in counts^2 */
+    double residual,
+        clipped_residual; /* of the composed image, as it comes and without negative voxels */
+    double condition;     /* of the system for the weights; infinite: singular */
+    int64_t negative_voxels;
+    double negative_sum; /* emissions */
 };
 
 struct live;
@@ -117,6 +135,12 @@ void live_backend(struct live *live, char name[LIVE_BACKEND]);
  * grow over all reconstructions; begin with 0. values: [num_voxels]. Of those that stay on the device
  * it is the last one alone, when all iterations are done. */
 bool live_copy_image(struct live *live, int64_t *serial, float *values);
+
+/* The same of a guess: after each of its iterations, and as it was composed. */
+bool live_copy_guess(struct live *live, int guess, int64_t *serial, float *values);
+
+/* Of compositions: one for each iteration of the history, in its order, as live_copy_history has it. */
+int live_copy_rounds(struct live *live, int first, struct live_round *rounds, int capacity);
 
 /* Iterations of this reconstruction so far; copies those from number `first` (counted from 0) on,
  * at most `capacity`. */

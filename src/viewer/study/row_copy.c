@@ -51,7 +51,7 @@ static lr_status take(void *user, const lr_row *row)
     for (int64_t k = 0; k < row->count; k++) {
         copy->sum += row->probability[k];
     }
-    return sort(copy, copier->log);
+    return copier->has_order ? sort(copy, copier->log) : LR_OK;
 }
 
 lr_row_sink row_copier_sink(struct row_copier *copier)

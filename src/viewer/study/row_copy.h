@@ -11,14 +11,15 @@
 struct row_copy {
     struct lr_owned_row row;
     int64_t *order; /* owned [row.count]: places by falling probability; of equals the first comes
-                       first */
+                       first; NULL = not asked for */
     double sum;
 };
 
-/* A sink that takes one row into `copy`; set log, which may be NULL. */
+/* A sink that takes one row into `copy`; log may be NULL. */
 struct row_copier {
     struct row_copy *copy;
     const lr_log *log;
+    bool has_order;
 };
 lr_row_sink row_copier_sink(struct row_copier *copier);
 

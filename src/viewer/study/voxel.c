@@ -42,6 +42,7 @@ struct voxel_task {
     struct voxel_result result;
     struct voxel_window *windows; /* [result.num_windows] */
     struct voxel_arrays *arrays;  /* [result.num_windows] */
+    int32_t *pairs;               /* owned [result.num_pairs] */
     struct row_copy rows[NUM_VOXEL_ROWS];
 };
 
@@ -132,6 +133,7 @@ static void destroy(void *object)
     }
     free(task->windows);
     free(task->arrays);
+    free(task->pairs);
     study_view_release(&task->study);
     free(task);
 }
@@ -222,11 +224,14 @@ static lr_status compute_row(struct voxel_task *task, lr_operator *op, enum voxe
 {
     const double(*point)[3] = (const double(*)[3])task->request.point_mm;
     const int64_t voxel = task->result.voxel_row >= 0 ? task->result.voxel_row : 0;
-    struct row_copier copier = {&task->rows[kind], log};
+    const bool is_point = kind == ROW_POINT_SAMPLED || kind == ROW_POINT_EXACT;
+    struct row_copier copier = {&task->rows[kind], log, is_point};
     const lr_row_sink sink = row_copier_sink(&copier);
-    return kind == ROW_POINT_SAMPLED || kind == ROW_POINT_EXACT
-               ? lr_operator_point_rows(op, point, 1, &sink)
-               : lr_operator_rows(op, voxel, voxel + 1, &sink);
+    const lr_selection part = {.pairs = task->pairs, .num_pairs = task->result.num_pairs};
+    const lr_row_choice choice = {
+        .begin = voxel, .end = voxel + 1, .part = task->result.is_part ? &part : NULL};
+    return is_point ? lr_operator_point_rows(op, point, 1, &sink)
+                    : lr_operator_rows_part(op, &choice, &sink);
 }
 
 /* Why cpu does what another was asked for. */
@@ -423,11 +428,61 @@ static lr_status run_windows(void *object, const lr_log *log, const lr_progress 
     return fill_windows(task, progress);
 }
 
+/* --- which LORs of the voxel --- */
+
+/* Of a voxel's row, about: seconds to compute. */
+static const double most_elements = 4e6;
+
+/* The points of a voxel see other LORs than each other, mostly. */
+static bool is_cheap(const struct voxel_result *windows)
+{
+    const struct voxel_row *row = windows->has_exact && windows->point_exact.count > 0
+                                      ? &windows->point_exact
+                                      : &windows->point_sampled;
+    return (double)row->count * windows->request.samples <= most_elements;
+}
+
+static int32_t pair_of(const lr_lors *lors, int64_t lor)
+{
+    const lr_lor place = lr_lors_describe(lors, lor);
+    return (int32_t)lr_lors_pair(lors, place.module_i, place.module_j);
+}
+
+/* Those that windows show. */
+static lr_status list_pairs(const struct voxel_task *windows, struct voxel_task *means)
+{
+    const lr_lors *lors = windows->study.lors;
+    const int64_t num_pairs = lors->num_pairs;
+    bool *is_seen = lr_alloc(num_pairs, sizeof(*is_seen), "pairs of modules", NULL);
+    int64_t count = 0;
+    for (int w = 0; is_seen != NULL && w < windows->result.num_windows; w++) {
+        const struct voxel_window *window = &windows->windows[w];
+        for (int64_t n = 0; n < (int64_t)window->size[0] * window->size[1]; n++) {
+            const int64_t lor = window->lors[n];
+            const int32_t pair = lor >= 0 ? pair_of(lors, lor) : 0;
+            count += lor >= 0 && !is_seen[pair];
+            is_seen[pair] = is_seen[pair] || lor >= 0;
+        }
+    }
+    means->pairs = lr_alloc(count + 1, sizeof(*means->pairs), "pairs of modules", NULL);
+    means->result.is_part = true;
+    for (int64_t pair = 0; is_seen != NULL && means->pairs != NULL && pair < num_pairs; pair++) {
+        if (is_seen[pair]) {
+            means->pairs[means->result.num_pairs++] = (int32_t)pair;
+        }
+    }
+    free(is_seen);
+    return is_seen != NULL && means->pairs != NULL ? LR_OK : LR_FAILED;
+}
+
 static lr_status run_means(void *object, const lr_log *log, const lr_progress *progress)
 {
     struct voxel_task *task = object;
     struct voxel_result *result = &task->result;
     const struct step step = {.task = task, .log = log, .progress = progress};
+    if (result->is_part && result->num_pairs == 0) {
+        return LR_OK; /* empty windows */
+    }
     LR_TRY(compute_alone(step, sampler_of(&task->request), ROW_VOXEL_SAMPLED));
     if (result->has_exact) {
         LR_TRY(compute_alone(step, FOR_EXACT, ROW_VOXEL_EXACT));
@@ -517,6 +572,11 @@ static void ask_for_means(struct voxel *voxel, enum job_state windows_state)
     if (create_task(&windows->study, &windows->request, NULL, &task) == LR_OK) {
         task->id = windows->id;
         task->kept = voxel->kept;
+        if (!windows->request.wants_whole && !is_cheap(&windows->result) &&
+            list_pairs(windows, task) != LR_OK) {
+            destroy(task);
+            return;
+        }
         newest_ask(&voxel->means, task);
     }
 }
@@ -532,6 +592,9 @@ static void put_together(struct voxel *voxel)
     if (means != NULL) {
         voxel->result.voxel_sampled = means->result.voxel_sampled;
         voxel->result.voxel_exact = means->result.voxel_exact;
+        voxel->result.is_part = means->result.is_part;
+        voxel->result.num_pairs = means->result.num_pairs;
+        voxel->result.pairs = means->pairs;
     }
 }
 

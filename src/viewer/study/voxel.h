@@ -20,6 +20,7 @@ struct voxel_request {
                      the study's grid */
     int mu_steps; /* K */
     bool without_mu;
+    bool wants_whole;    /* all LORs of the voxel, however many there are */
     bool on_graphics;    /* OpenGL has a graphics processor: compute is then asked first for exact
                             elements */
     const char *backend; /* of voxel_backends, or NULL for the first */
@@ -35,7 +36,8 @@ struct voxel_row {
     int64_t count;
     const int64_t *lor;        /* [count] ascending */
     const double *probability; /* [count] */
-    const int64_t *order;      /* [count] places in the two, largest probability first */
+    const int64_t *order;      /* [count] places in the two, largest probability first; NULL for
+                                  rows of voxels */
     double sum;
 };
 
@@ -69,8 +71,12 @@ struct voxel_result {
     float high_element;                          /* largest of sampled and exact */
     float high_difference;                       /* largest absolute value */
     struct voxel_row point_sampled, point_exact; /* one sample, at the point */
-    bool has_means; /* the next two have come, which may be some time after the rest */
+    bool has_means; /* the next five have come, which may be some time after the rest */
     struct voxel_row voxel_sampled, voxel_exact; /* mean over the voxel's points */
+    bool is_part; /* the two have the LORs of these pairs of modules alone, those that the windows
+                     show: all LORs would be very many */
+    int64_t num_pairs;
+    const int32_t *pairs; /* [num_pairs] ascending */
 };
 
 struct voxel;

@@ -22,6 +22,7 @@ lr_status live_tool_open(struct app *app)
     tool->request.iterations = 10;
     tool->request.counts = 1e6;
     tool->request.seed = 1;
+    tool->request.local_iterations = 2;
     (void)lr_view_set_complete(&(lr_view_set){0}, &tool->request.views, &app->log);
     snprintf(tool->backend, sizeof(tool->backend), "none");
     tool->on_device = !gl_context_limits(app->ctx)->software;
@@ -31,6 +32,7 @@ lr_status live_tool_open(struct app *app)
 void live_tool_close(struct app *app)
 {
     live_destroy(app->live.live);
+    guesses_tool_close(app);
     if (app->draw != NULL && draw_get_image(app->draw, DRAW_LIVE) != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
     }
@@ -88,6 +90,7 @@ void live_tool_start(struct app *app)
         tool->handover = before; /* which the one that runs may use */
         return;
     }
+    guesses_tool_start(app);
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
         handover_destroy(before);
@@ -195,7 +198,8 @@ lr_status live_tool_update(struct app *app)
         take_from_device(app);
         return LR_OK;
     }
-    return take_from_host(app);
+    LR_TRY(take_from_host(app));
+    return guesses_tool_update(app);
 }
 
 /* --- its panel --- */
@@ -271,6 +275,7 @@ static void choose_algorithm(struct app *app)
         ui_hint("points of each voxel that its elements are averaged over; 0: by the crystals' "
                 "pitch");
     }
+    guesses_tool_choose(app);
 }
 
 static void choose_place(struct live_tool *tool)
@@ -412,6 +417,7 @@ void live_tool_panel(struct app *app)
     if (tool->error[0] != '\0') {
         ui_toned(UI_BAD, "%s", tool->error);
     }
+    guesses_tool_panel(app);
     show_curves(app);
     tell_place(tool);
     if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true)) {

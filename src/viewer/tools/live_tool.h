@@ -5,7 +5,7 @@
 #ifndef LR_VIEWER_LIVE_TOOL_H
 #define LR_VIEWER_LIVE_TOOL_H
 
-#include "viewer/study/live.h"
+#include "viewer/tools/guesses_tool.h"
 
 struct app;
 
@@ -36,6 +36,7 @@ struct live_tool {
     struct live_iteration last;
     float likelihood[LIVE_HISTORY], difference[LIVE_HISTORY]; /* of the first iterations */
     char error[JOB_SENTENCE];
+    struct guesses_tool guesses; /* where the image is composed of them */
 };
 
 lr_status live_tool_open(struct app *app);

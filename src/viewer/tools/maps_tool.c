@@ -70,6 +70,24 @@ static lr_status paint_pair(struct app *app)
     return status;
 }
 
+/* Whether the voxel's row has the pair's LORs. */
+static bool has_pair(const struct app *app, const struct voxel_result *result)
+{
+    const int *modules = app->maps.modules;
+    const lr_lors *lors = voxel_study(app->voxel.voxel)->lors;
+    const int most = lors->scanner->num_modules;
+    if (!result->is_part || modules[0] < 0 || modules[1] < 0 || modules[0] >= most ||
+        modules[1] >= most || modules[0] == modules[1]) {
+        return true; /* what is wrong with the numbers is told elsewhere */
+    }
+    const int64_t pair = lr_lors_pair(lors, modules[0], modules[1]);
+    bool is_there = pair < 0;
+    for (int64_t k = 0; k < result->num_pairs; k++) {
+        is_there = is_there || result->pairs[k] == pair;
+    }
+    return is_there;
+}
+
 void maps_tool_show_pair(struct app *app)
 {
     struct maps_tool *tool = &app->maps;
@@ -79,6 +97,12 @@ void maps_tool_show_pair(struct app *app)
     tool->error[0] = '\0';
     if (app->open.data != NULL) {
         status = pair_image_of_data(&app->open, tool->modules, app->open.data, &tool->pair, &log);
+    } else if (result != NULL && !has_pair(app, result)) {
+        snprintf(tool->error, sizeof(tool->error),
+                 "of the voxel, only the LORs that its windows show are computed, and none of "
+                 "modules %d and %d: choose one of them as the voxel's module, or compute all its "
+                 "LORs there",
+                 tool->modules[0], tool->modules[1]);
     } else if (result != NULL) {
         const struct voxel_row *from =
             result->has_exact ? &result->voxel_exact : &result->voxel_sampled;

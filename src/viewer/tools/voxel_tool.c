@@ -44,6 +44,15 @@ void voxel_tool_ask(struct app *app)
     }
 }
 
+void voxel_tool_ask_whole(struct app *app)
+{
+    struct voxel_request *request = &app->voxel.request;
+    const bool always = request->wants_whole;
+    request->wants_whole = true;
+    voxel_tool_ask(app);
+    request->wants_whole = always;
+}
+
 void voxel_tool_take_study(struct app *app)
 {
     struct voxel_tool *tool = &app->voxel;
@@ -536,10 +545,31 @@ static void show_sheets(struct app *app)
 static void show_row(const char *what, const struct voxel_row *sampled,
                      const struct voxel_row *exact)
 {
-    ui_field(what, "%lld LORs, sum %.6g", (long long)sampled->count, sampled->sum);
+    ui_field(what, "%lld LORs,\nsum %.6g", (long long)sampled->count, sampled->sum);
     ui_cell();
     if (exact->count > 0) {
-        ui_text("%lld LORs, sum %.6g", (long long)exact->count, exact->sum);
+        ui_text("%lld LORs,\nsum %.6g", (long long)exact->count, exact->sum);
+    }
+}
+
+/* Where not all LORs of the voxel were computed. */
+static void show_part(struct app *app, const struct voxel_result *result)
+{
+    if (!result->has_means || !result->is_part) {
+        return;
+    }
+    const double all = (double)best_row(result)->count * result->request.samples;
+    if (result->num_pairs > 0) {
+        ui_toned(UI_DIM,
+                 "part: of the voxel, the LORs of the %lld pair%s of modules in the window; all "
+                 "would be up to %.2g",
+                 (long long)result->num_pairs, result->num_pairs == 1 ? "" : "s", all);
+    } else {
+        ui_toned(UI_DIM, "no LOR is shown, and of the voxel none computed: all would be up to %.2g",
+                 all);
+    }
+    if (ui_button("all LORs of the voxel", app->voxel.report.state != JOB_RUNNING)) {
+        voxel_tool_ask_whole(app);
     }
 }
 
@@ -560,11 +590,13 @@ static void show_result(struct app *app, const struct voxel_result *result)
         ui_cell();
         ui_text("exact");
         show_row("point", &result->point_sampled, &result->point_exact);
-        if (result->has_means) {
-            show_row("voxel", &result->voxel_sampled, &result->voxel_exact);
+        if (result->has_means && !(result->is_part && result->num_pairs == 0)) {
+            show_row(result->is_part ? "part" : "voxel", &result->voxel_sampled,
+                     &result->voxel_exact);
         }
         ui_table_end();
     }
+    show_part(app, result);
     ui_toned(UI_DIM, "R = %d, N = %d x %d x %d, K = %d%s", result->request.rays, result->samples[0],
              result->samples[1], result->samples[2], result->request.mu_steps,
              result->voxel_row < 0 ? "; the point lies beside the grid" : "");

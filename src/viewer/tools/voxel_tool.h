@@ -39,6 +39,9 @@ void voxel_tool_close(struct app *app);
 void voxel_tool_ask(struct app *app);
 void voxel_tool_take_study(struct app *app);
 
+/* The same with all LORs of the voxel, however many there are. */
+void voxel_tool_ask_whole(struct app *app);
+
 /* Once a frame. */
 lr_status voxel_tool_update(struct app *app);
 

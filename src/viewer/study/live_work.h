@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a live reconstruction does on the thread of its job: projector, data, iterations. */
+#ifndef LR_VIEWER_LIVE_WORK_H
+#define LR_VIEWER_LIVE_WORK_H
+
+#include "viewer/study/live_compose.h"
+#include "viewer/study/live_direct.h"
+#include "viewer/study/live_listmode.h"
+
+/* The reconstruction. Belongs to the job's thread from its start to its end. */
+struct live_work {
+    const lr_log *log;       /* the job's, while it runs */
+    struct study_view study; /* held */
+    struct live_request request;
+    lr_image *reference;           /* owned, or NULL */
+    lr_lor_data *simulated;        /* owned, or NULL */
+    lr_randoms *randoms;           /* owned, or NULL */
+    struct live_direct direct;     /* of that family */
+    struct live_listmode listmode; /* likewise */
+    struct live_compose compose;   /* where guesses are composed */
+    lr_operator *op;               /* owned */
+    bool is_on_device;             /* images can be shown where they are computed */
+    lr_traffic traffic;            /* of the operator's place, after the last iteration */
+    char why[LIVE_WHY];            /* the image is not on the device */
+    lr_vector there;               /* the reference, where images are shown from; zero until then */
+    float *image;                  /* owned: the reconstruction, when it is done */
+    lr_status (*iteration)(void *user, const lr_iteration *done);
+    lr_status (*guessed)(void *user, int guess, const lr_iteration *done);
+    lr_status (*composed)(void *user, const lr_composition *done);
+    void *user;
+};
+
+void live_work_finish(struct live_work *work);
+
+/* Makes the projector, takes or draws the data, and iterates. errors: LR_CANCELLED; as lr_recon. */
+lr_status live_work_run(struct live_work *work, const lr_log *log, const lr_progress *progress);
+
+/* After an iteration: the image goes to the handover, or, where that cannot be, to work->image.
+ * *is_shown: it went to the handover. *difference: |image - reference| / |reference| over all voxels;
+ * NaN without a reference, or one that is zero. */
+lr_status live_work_take_image(struct live_work *work, const lr_vector *image, bool *is_shown,
+                               double *difference);
+
+/* What has passed since the last call. */
+lr_traffic live_work_traffic(struct live_work *work);
+
+#endif
