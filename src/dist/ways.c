@@ -429,7 +429,11 @@ void lr_comm_close_ways(lr_comm *comm, bool is_whole)
         lr_place_close(comm->pinned);
         comm->pinned = NULL;
     }
-    drop_link(ways, is_whole && !ways->is_broken);
+    const bool is_well = is_whole && !ways->is_broken;
+    if (ways->link != NULL && is_well) {
+        (void)ways->fns->wait(ways->place);
+    }
+    drop_link(ways, is_well);
     lr_vector_destroy(&ways->pieces);
     lr_vector_destroy(&ways->copy);
     lr_place_close(ways->place);

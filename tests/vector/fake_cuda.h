@@ -42,6 +42,9 @@ int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_
                      void *stream);
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
                          const lr_cuda_convolve_pass *pass, void *stream);
+int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass,
+                      void *stream);
+int fake_call(void (*call)(void *user), void *user, void *stream);
 int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
                             const lr_cuda_differences_pass *pass, void *stream);
 
