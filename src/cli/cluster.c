@@ -19,6 +19,13 @@ lr_exchange cluster_read_exchange(struct cli_args *args)
     return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
 }
 
+/* The others are ended without having heard why. */
+static void speak_now(void *user)
+{
+    struct report *report = user;
+    report_speak(report, report->ranks.rank, LR_FAILED);
+}
+
 lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange)
 {
     *cluster = (struct cluster){.size = lr_comm_started(&cluster->rank)};
@@ -26,7 +33,11 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
         return LR_OK;
     }
     cluster->comm = lr_comm_open(
-        &(lr_comm_params){.kind = LR_COMM_MPI, .exchange = exchange, .log = &report->log});
+        &(lr_comm_params){.kind = LR_COMM_MPI,
+                          .exchange = exchange,
+                          .log = &report->log,
+                          .stranded = speak_now,
+                          .user = report});
     if (cluster->comm == NULL) {
         return report_reason(report);
     }

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "dist/watch.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -18,6 +19,9 @@
 #include <unistd.h>
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
+
+/* A rank that has failed waits so long for others that may wait for its device. */
+static const double default_patience_s = 20.0;
 
 /* Numbers that are told while ranks meet, which spares a message of their own. */
 enum { NUMBERS_ALONG = 12 };
@@ -109,15 +113,39 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
     return LR_OK;
 }
 
+/* In a thread of its own, while this rank, which has failed, waits in vain for the others. */
+static void end_all(void *user)
+{
+    lr_comm *comm = user;
+    if (comm->stranded != NULL) {
+        comm->stranded(comm->user);
+    }
+    comm->fns->abort(1);
+}
+
+static lr_status gather_looks(lr_comm *comm, const struct look *own)
+{
+    const bool may_strand = own->status != LR_OK && comm->ways.link != NULL;
+    struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
+    if (may_strand) {
+        lr_watch_begin(&watch);
+    }
+    const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
+    if (may_strand) {
+        lr_watch_end(&watch);
+    }
+    return status;
+}
+
 /* All looks are in comm->little then. */
 static lr_status meet(lr_comm *comm, const struct look *own)
 {
     const double begin = lr_clock_seconds();
-    struct look *looks = comm->little;
+    const struct look *looks = comm->little;
     if (comm->failed_status != LR_OK) {
         return comm->failed_status;
     }
-    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(own, looks, sizeof(*own))));
+    LR_TRY(lr_comm_check(comm, gather_looks(comm, own)));
     comm->waiting_s += lr_clock_seconds() - begin;
     return compare(comm, looks);
 }
@@ -239,6 +267,9 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
     }
     comm->log = params->log;
     comm->exchange = params->exchange;
+    comm->patience_s = params->patience_s > 0.0 ? params->patience_s : default_patience_s;
+    comm->stranded = params->stranded;
+    comm->user = params->user;
     comm->ways.way = LR_WAY_OPEN;
     comm->failed_rank = -1;
     describe_single(&comm->facts);

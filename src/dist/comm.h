@@ -37,6 +37,9 @@ struct lr_comm {
     const struct lr_comm_fns *fns; /* NULL: one process */
     const lr_log *log;
     lr_exchange exchange; /* what the caller wants */
+    double patience_s;
+    void (*stranded)(void *user);
+    void *user;
     struct lr_comm_facts facts;
     struct lr_comm_ways ways;
     int failed_rank;

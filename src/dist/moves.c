@@ -152,9 +152,6 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     move->begin_s = lr_clock_seconds();
     lr_status status = take_place(move);
     status = status == LR_OK && most > 0 ? make_pieces(move, most) : status;
-    if (status == LR_OK && move->way == LR_WAY_MPI) {
-        status = comm->ways.fns->wait(comm->ways.place); /* MPI knows of no stream */
-    }
     return lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
@@ -238,14 +235,24 @@ static lr_status transfer_linked(lr_comm *comm, const struct lr_messages *messag
     return status;
 }
 
+/* MPI knows of no stream: what is sent must be there, and what was received before be read. */
+static lr_status wait_for_device(const struct move *move)
+{
+    const struct lr_comm_ways *ways = &move->comm->ways;
+    return move->way == LR_WAY_MPI ? ways->fns->wait(ways->place) : LR_OK;
+}
+
 static lr_status transfer(const struct move *move, struct lr_messages *messages)
 {
     lr_comm *comm = move->comm;
     for (int k = 0; k < messages->num_sent; k++) {
         comm->sent_bytes += (double)messages->sent[k].count;
     }
-    return move->way == LR_WAY_NCCL ? transfer_linked(comm, messages)
-                                    : lr_comm_check(comm, comm->fns->transfer(messages));
+    if (move->way == LR_WAY_NCCL) {
+        return transfer_linked(comm, messages);
+    }
+    LR_TRY(wait_for_device(move));
+    return lr_comm_check(comm, comm->fns->transfer(messages));
 }
 
 /* --- sums --- */
@@ -369,6 +376,7 @@ static lr_status broadcast_host(const struct move *move, int from)
 {
     lr_comm *comm = move->comm;
     const int64_t bytes = move->vector->count * size_of(move->vector);
+    LR_TRY(wait_for_device(move));
     for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
         const int64_t left = bytes - at;
         const int count = (int)(left < BROADCAST_BYTES ? left : BROADCAST_BYTES);

@@ -43,6 +43,13 @@ typedef struct lr_comm_params {
     lr_comm_kind kind;
     lr_exchange exchange; /* one that is asked for and cannot be is LR_NO_DEVICE in that exchange */
     const lr_log *log; /* kept; outlives the communicator */
+
+    /* Where a rank fails whose device others wait for, they may not learn of it. If they have not met it
+     * after so long (0 = 20 s), it ends all at once, after `stranded`, which may say why; in a thread of its
+     * own. NULL = nothing is said. */
+    double patience_s;
+    void (*stranded)(void *user);
+    void *user;
 } lr_comm_params;
 
 /* What it turned out to be, and what it has done so far. Strings live as long as it does. */

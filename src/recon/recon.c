@@ -44,6 +44,7 @@ struct recon {
     struct lr_compared compared;
     struct lr_penalty penalty;      /* of rules that are penalised */
     lr_vector *sensitivity;         /* [subsets] of the rank's slab */
+    lr_vector all_sensitivity;      /* on the host: of all events, until the start is over */
     double *scale;                  /* [subsets] what the rule found of each */
     lr_vector image;                /* changed only when a subset's update is complete */
     lr_vector correction;           /* A^T ratio */
@@ -288,21 +289,38 @@ static void finish(struct recon *recon)
     lr_ranks_finish(&recon->ranks);
 }
 
-/* That of all ranks. Each rank has a part of the LORs, or of events of which there is one sensitivity. */
+/* Of all events there is one sensitivity, which is summed over the ranks once. */
+static lr_status share_sensitivity(struct recon *recon, int k, lr_vector *host)
+{
+    const double share = recon->subsets.list[k].share;
+    lr_vector *all = &recon->all_sensitivity;
+    if (all->values == NULL) {
+        LR_TRY(lr_vector_create(&(lr_vector_params){.count = host->count,
+                                                    .name = "the sensitivity",
+                                                    .log = recon->params->log},
+                                all));
+        LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
+        LR_TRY(lr_comm_sum(recon->ranks.comm, all));
+    }
+    float *values = host->values;
+    const float *whole = all->values;
+    for (int64_t v = 0; v < host->count; v++) {
+        values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
+    }
+    return LR_OK;
+}
+
+/* That of all ranks, of which each has a part of the LORs. */
 static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
 {
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
-    const bool of_events = recon->info->of_events && recon->ranks.size > 1;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
-    LR_TRY(lr_operator_sensitivity(op, of_events ? NULL : pairs, host));
-    LR_TRY(lr_comm_sum(recon->ranks.comm, host));
-    const double share = of_events ? subsets->list[k].share : 1.0;
-    float *values = host->values;
-    for (int64_t v = 0; share != 1.0 && v < host->count; v++) {
-        values[v] = (float)(share * values[v]);
+    if (recon->info->of_events && recon->ranks.size > 1) {
+        return share_sensitivity(recon, k, host);
     }
-    return LR_OK;
+    LR_TRY(lr_operator_sensitivity(op, pairs, host));
+    return lr_comm_sum(recon->ranks.comm, host);
 }
 
 /* seen: [num_voxels] whether a subset sees the voxel. */
@@ -394,6 +412,7 @@ static lr_status start(struct recon *recon)
     status = status == LR_OK ? start_with(recon, &host, seen) : status;
     recon->has_image = status == LR_OK;
     lr_vector_destroy(&host);
+    lr_vector_destroy(&recon->all_sensitivity);
     free(seen);
     return status;
 }
@@ -835,7 +854,8 @@ static lr_status iterate(struct recon *recon, int number)
         whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
     describe_ranks(recon, &comm, &done);
-    done.project_seconds = recon->project_s - projected_s;
+    /* To tell a device takes the host a moment; what it does meanwhile the device's clock has. */
+    done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     return hand_over(recon, &done);
 }

@@ -346,7 +346,12 @@ lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
 {
     const lr_vector *y = terms->y;
     const int64_t needed = terms->stride * (terms->num - 1) + y->count;
-    if (fns_of(y)->add_terms == NULL || !is_same_place(y, terms->pieces) ||
+    if (fns_of(y)->add_terms == NULL) {
+        return lr_error(log_of(y), LR_USAGE,
+                        "numbers of ranks are added up on the host or in CUDA's memory, not in "
+                        "OpenGL's: copy them there");
+    }
+    if (!is_same_place(y, terms->pieces) ||
         y->precision != terms->pieces->precision || terms->stride < y->count ||
         needed > terms->pieces->count) {
         return lr_error(log_of(y), LR_USAGE,

@@ -319,6 +319,17 @@ static void *find(const char *name)
     return found;
 }
 
+/* The device is lost when it has taken the exchange: nothing is sent, and a later call of CUDA fails. */
+static int lose(struct batch *batch)
+{
+    void *found = find("fake_fail_in");
+    void (*fail_in)(int calls);
+    memcpy(&fail_in, &found, sizeof(fail_in));
+    fail_in(3);
+    free(batch);
+    return IN_PROGRESS;
+}
+
 SHOWN int ncclGroupEnd(void)
 {
     call_fn call;
@@ -335,6 +346,9 @@ SHOWN int ncclGroupEnd(void)
     }
     comm->under_way++;
     comm->was_asked = false;
+    if (is_told("lose", comm->rank, comm->transfers)) {
+        return lose(batch);
+    }
     /* A device would begin by itself: what comes before is waited for, so that it does here. */
     if (wait(batch->stream) != 0) {
         return SYSTEM_ERROR;

@@ -212,6 +212,14 @@ static void check_moves(lr_comm *comm, lr_place *place)
     check_doubles(comm, place);
 }
 
+static void say_way(const lr_comm *comm)
+{
+    const lr_comm_info info = lr_comm_get_info(comm);
+    if (rank == 0) {
+        printf("by %s: %s\n", info.exchange, info.exchange_reason);
+    }
+}
+
 /* At a place of that kind, then at another one of the same device, then on the host. The bytes that crossed
  * are told. */
 static void check_device(lr_comm *comm, lr_place_kind kind)
@@ -226,10 +234,7 @@ static void check_device(lr_comm *comm, lr_place_kind kind)
         lr_place_close(place);
     }
     check_moves(comm, NULL);
-    if (rank == 0) {
-        const lr_comm_info info = lr_comm_get_info(comm);
-        printf("by %s: %s\n", info.exchange, info.exchange_reason);
-    }
+    say_way(comm);
 }
 
 /* Of the numbers of a sum, none crosses to the host where ranks exchange directly. */
@@ -245,6 +250,13 @@ static void check_traffic(lr_comm *comm)
     expect((traffic.to_host + traffic.to_device == 0) == is_direct, "bytes that cross");
     lr_vector_destroy(&vector);
     lr_place_close(place);
+}
+
+static void say_stranded(void *user)
+{
+    (void)user;
+    printf("rank %d is alone\n", rank);
+    fflush(stdout);
 }
 
 static lr_exchange exchange_named(const char *name)
@@ -278,7 +290,10 @@ int main(int argc, char **argv)
 {
     const lr_log log = {hear, NULL};
     lr_comm *comm = lr_comm_open(
-        &(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""), .log = &log});
+        &(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""),
+                          .log = &log,
+                          .patience_s = 1,
+                          .stranded = say_stranded});
     if (comm == NULL) {
         return 1;
     }
@@ -298,6 +313,9 @@ int main(int argc, char **argv)
     } else if (strcmp(topic, "device") == 0) {
         check_device(comm, LR_PLACE_CUDA);
         check_traffic(comm);
+    } else if (strcmp(topic, "which") == 0) {
+        check_traffic(comm);
+        say_way(comm);
     } else if (strcmp(topic, "drawn") == 0) {
         check_device(comm, LR_PLACE_GL);
     } else if (strcmp(topic, "broken") == 0) {

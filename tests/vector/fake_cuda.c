@@ -19,6 +19,11 @@ int fake_fault(void)
     return fake_cuda.fails_in > 0 && --fake_cuda.fails_in == 0 ? cudaErrorMemoryAllocation : 0;
 }
 
+void fake_fail_in(int calls)
+{
+    fake_cuda.fails_in = calls;
+}
+
 /* What calls return that have an effect only where they do not fail. */
 #define TRY_CALL()                                                                                 \
     do {                                                                                           \
