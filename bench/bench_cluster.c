@@ -378,8 +378,9 @@ static lr_status run(struct cli_args *args)
 {
     struct cluster_bench bench = {.report = args->report};
     read_wish(&bench, args);
+    const lr_exchange exchange = cluster_read_exchange(args);
     lr_status status = args->status;
-    status = status == LR_OK ? cluster_open(&bench.cluster, args->report) : status;
+    status = status == LR_OK ? cluster_open(&bench.cluster, args->report, exchange) : status;
     status = status == LR_OK ? measure_all(&bench, args) : status;
     status = cluster_close(&bench.cluster, args->report, status);
     finish(&bench);
@@ -395,6 +396,7 @@ static const struct cli_option options[] = {
     {"--iterations", "N", "default 8", false},
     {"--combine", "HOW", "exact, paper or distributed; default all", false},
     {"--local-iterations", "N", "paper, distributed: between two exchanges; default 4", false},
+    CLUSTER_EXCHANGE_OPTION,
     {"--backend", "NAME", "cpu, raster, compute or native; default auto", false},
     {"--store", NULL, "keep the matrix in memory", false},
     {"--device", "N", "which usable device; default: that of the rank", false},

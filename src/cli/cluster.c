@@ -9,13 +9,35 @@
 
 enum { MOST_DEVICES = 64 };
 
-lr_status cluster_open(struct cluster *cluster, struct report *report)
+lr_exchange cluster_read_exchange(struct cli_args *args)
+{
+    static const char *const names[] = {[LR_EXCHANGE_AUTO] = "auto",
+                                        [LR_EXCHANGE_NCCL] = "nccl",
+                                        [LR_EXCHANGE_MPI] = "mpi",
+                                        [LR_EXCHANGE_HOST] = "host",
+                                        NULL};
+    return (lr_exchange)args_word(args, "--exchange", names, LR_EXCHANGE_AUTO);
+}
+
+/* The others are ended without having heard why. */
+static void speak_now(void *user)
+{
+    struct report *report = user;
+    report_speak(report, report->ranks.rank, LR_FAILED);
+}
+
+lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange)
 {
     *cluster = (struct cluster){.size = lr_comm_started(&cluster->rank)};
     if (cluster->size == 1) {
         return LR_OK;
     }
-    cluster->comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI, .log = &report->log});
+    cluster->comm = lr_comm_open(
+        &(lr_comm_params){.kind = LR_COMM_MPI,
+                          .exchange = exchange,
+                          .log = &report->log,
+                          .stranded = speak_now,
+                          .user = report});
     if (cluster->comm == NULL) {
         return report_reason(report);
     }
@@ -106,6 +128,8 @@ void cluster_json(const struct cluster *cluster, struct json *json)
     json_int(json, "on_this_machine", info.local_size);
     json_text(json, "by", info.way);
     json_bool(json, "cuda_aware", info.is_cuda_aware);
+    json_text(json, "exchange", info.exchange[0] != '\0' ? info.exchange : NULL);
+    json_text(json, "exchange_reason", info.exchange_reason[0] != '\0' ? info.exchange_reason : NULL);
     json_number(json, "sent_bytes", info.sent_bytes);
     json_number(json, "exchange_seconds", info.moving_s);
     json_number(json, "waiting_seconds", info.waiting_s);

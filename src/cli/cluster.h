@@ -17,7 +17,17 @@ struct cluster {
 };
 
 /* Opens the communicator, where there are several ranks. */
-lr_status cluster_open(struct cluster *cluster, struct report *report);
+lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchange exchange);
+
+/* --exchange, of verbs that ranks run: its option, and what it says. */
+#define CLUSTER_EXCHANGE_OPTION                                                                    \
+    {                                                                                              \
+        "--exchange", "WAY",                                                                       \
+            "how images get from GPU to GPU: nccl, mpi (one that takes memory of CUDA) or host; "  \
+            "default auto, the first that works",                                                  \
+            false                                                                                  \
+    }
+lr_exchange cluster_read_exchange(struct cli_args *args);
 
 /* Tells the others how the verb has ended here, learns whether it ended well there, and returns what is
  * true of all. The communicator is closed. */

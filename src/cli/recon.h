@@ -46,6 +46,7 @@ struct recon_request {
     bool bootstraps;
     uint64_t bootstrap_seed;
     enum recon_combine combine;
+    lr_exchange exchange;
     int local_iterations;
     const char *checkpoint;
     int checkpoint_every, first_after; /* iterations of --initial */

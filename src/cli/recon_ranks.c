@@ -16,6 +16,7 @@ const struct cli_option recon_ranks_options[] = {
     {"--local-iterations", "N",
      "paper, distributed: of each rank between two exchanges; default: paper all, distributed 4",
      false},
+    CLUSTER_EXCHANGE_OPTION,
     {0},
 };
 
@@ -24,6 +25,7 @@ void recon_read_ranks(struct cli_args *args, struct recon_request *request)
     static const char *const names[] = {"exact", "paper", "distributed", NULL};
     static const int64_t range[2] = {1, 1000000};
     request->combine = (enum recon_combine)args_word(args, "--combine", names, 0);
+    request->exchange = cluster_read_exchange(args);
     request->local_iterations =
         (int)args_int(args, "--local-iterations",
                       request->combine == RECON_PAPER ? request->iterations : 4, range);

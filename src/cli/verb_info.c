@@ -238,10 +238,16 @@ static void print_ranks(const struct findings *found)
     puts("\nseveral ranks (mpirun -n G loraster recon ...)");
     print_trial(&found->mpi);
     if (found->mpi.works) {
-        printf("            numbers of devices pass through the host%s; guesses %s\n",
-               found->comm.is_cuda_aware ? ", though this MPI could take them from CUDA" : "",
+        printf("            this MPI takes %smemory of CUDA; guesses %s\n",
+               found->comm.is_cuda_aware ? "" : "no ",
                found->comm.can_compose ? "can be composed (LAPACKE)"
                                        : "cannot be composed: built without LAPACKE");
+    }
+    if (found->comm.nccl[0] != '\0') {
+        printf("  NCCL      works: %s takes images from GPU to GPU, one rank a GPU\n",
+               found->comm.nccl);
+    } else {
+        printf("  NCCL      refused: %s\n", found->comm.nccl_reason);
     }
 }
 
@@ -328,6 +334,9 @@ static void print_json(const struct findings *found)
     trial_json(&json, "mpi", &found->mpi);
     json_bool(&json, "cuda_aware", found->comm.is_cuda_aware);
     json_bool(&json, "can_compose", found->comm.can_compose);
+    json_text(&json, "nccl", found->comm.nccl[0] != '\0' ? found->comm.nccl : NULL);
+    json_text(&json, "nccl_reason",
+              found->comm.nccl[0] != '\0' ? NULL : found->comm.nccl_reason);
     json_close(&json, '}');
     common_json_end(&json);
 }

@@ -445,7 +445,8 @@ static lr_status run(struct cli_args *args)
     run_bar_init(&recon.bar, args->report);
     recon_read_frames(args, &recon);
     lr_status status = args->status;
-    status = status == LR_OK ? cluster_open(&recon.cluster, args->report) : status;
+    status = status == LR_OK ? cluster_open(&recon.cluster, args->report, recon.request.exchange)
+                             : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     status = cluster_close(&recon.cluster, args->report, status);

@@ -57,6 +57,15 @@ typedef struct lr_cuda_convolve_pass {
     double weights[LR_CONVOLUTION_REACH];
 } lr_cuda_convolve_pass;
 
+/* The same (lr_vector_terms): y of this many numbers. */
+typedef struct lr_cuda_terms_pass {
+    lr_precision precision;
+    void *y;
+    const void *pieces;
+    int64_t count, stride;
+    int own, num;
+} lr_cuda_terms_pass;
+
 /* It depends on the count alone, so that sums have the same bits in every run. */
 static inline int lr_cuda_vector_groups(int64_t count)
 {
@@ -83,6 +92,7 @@ int lr_cuda_launch_vector_join(const lr_cuda_join_pass *pass, void *stream);
 
 int lr_cuda_launch_differences(const lr_cuda_differences_pass *pass, void *stream);
 int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream);
+int lr_cuda_launch_terms(const lr_cuda_terms_pass *pass, void *stream);
 
 #ifdef __cplusplus
 }

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/link.h"
 #include "cuda_interop/vector_passes.h"
 #include "vector/kinds.h"
 #include "vector/sums.h"
@@ -17,7 +18,7 @@
 #include <string.h>
 
 /* Sums that may be under way at once: each has a row behind those of the groups. */
-enum slot { SLOT_NOW = 0, SLOT_FIT, NUM_SLOTS };
+enum slot { SLOT_NOW = 0, SLOT_FIT, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_VECTOR_LATER };
 
 enum {
     ROW_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double),
@@ -65,6 +66,11 @@ static lr_status wait(const lr_place *place, const char *what)
 }
 
 /* --- places --- */
+
+int lr_cuda_place_device(const lr_place *place)
+{
+    return place->cuda->device;
+}
 
 static lr_status check_device(const lr_place_params *params)
 {
@@ -405,6 +411,21 @@ static lr_status convolve(const lr_convolution *convolution)
                               "a convolution", place));
 }
 
+static lr_status add_terms(const struct lr_vector_terms *terms)
+{
+    const lr_place *place = terms->y->place;
+    const lr_cuda_terms_pass pass = {.precision = terms->y->precision,
+                                     .y = address_of(terms->y),
+                                     .pieces = address_of(terms->pieces),
+                                     .count = terms->y->count,
+                                     .stride = terms->stride,
+                                     .own = terms->own,
+                                     .num = terms->num};
+    LR_TRY(enter(place));
+    return leave(place, check((cudaError_t)lr_cuda_launch_terms(&pass, place->cuda->stream),
+                              "sums over ranks", place));
+}
+
 /* Groups are put together on the device, and the sums of all cross. */
 static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
                            enum slot slot)
@@ -444,6 +465,23 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
     status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
     *sums = lr_vector_name_sums(found);
     return leave(x->place, status);
+}
+
+static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
+{
+    const lr_cuda_vector_pass pass = describe(x, &y, 1);
+    LR_TRY(enter(x->place));
+    return leave(x->place, send_sums(x->place, lr_cuda_launch_vector_sums, &pass,
+                                     (enum slot)(SLOT_LATER + slot)));
+}
+
+static lr_status finish_sums(lr_place *place, int slot, lr_vector_sums *sums)
+{
+    double found[LR_VECTOR_NUM_SUMS] = {0};
+    LR_TRY(enter(place));
+    const lr_status status = take_sums(place, (enum slot)(SLOT_LATER + slot), found);
+    *sums = lr_vector_name_sums(found);
+    return leave(place, status);
 }
 
 static lr_status take_fit(lr_place *place, enum slot slot, lr_poisson_fit *fit)
@@ -541,7 +579,11 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .divide_counts = divide_counts,
                 .finish_fit = finish_fit,
                 .relative_differences = relative_differences,
-                .convolve = convolve},
+                .begin_sums = begin_sums,
+                .finish_sums = finish_sums,
+                .convolve = convolve,
+                .add_terms = add_terms},
     .wrap = wrap,
     .exchange = exchange,
+    .link = &lr_cuda_link_fns,
 };

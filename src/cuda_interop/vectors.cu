@@ -74,6 +74,11 @@ template <class Real> __global__ void __launch_bounds__(group) convolve(lr_cuda_
     convolve_numbers<Real>(pass, this_thread());
 }
 
+template <class Real> __global__ void __launch_bounds__(group) terms(lr_cuda_terms_pass pass)
+{
+    add_terms<Real>(pass, this_thread());
+}
+
 using kernel = void (*)(lr_cuda_vector_pass);
 
 int launch(kernel kernel, const lr_cuda_vector_pass &pass, void *stream)
@@ -143,4 +148,14 @@ int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)
                              ? reinterpret_cast<const void *>(convolve<double>)
                              : reinterpret_cast<const void *>(convolve<float>),
                          *pass, stream);
+}
+
+int lr_cuda_launch_terms(const lr_cuda_terms_pass *pass, void *stream)
+{
+    void *arguments[] = {const_cast<lr_cuda_terms_pass *>(pass)};
+    return cudaLaunchKernel(pass->precision == LR_FLOAT64
+                                ? reinterpret_cast<const void *>(terms<double>)
+                                : reinterpret_cast<const void *>(terms<float>),
+                            dim3((unsigned)lr_cuda_vector_groups(pass->count)), dim3(group),
+                            arguments, 0, static_cast<cudaStream_t>(stream));
 }

@@ -164,6 +164,21 @@ __device__ void convolve_numbers(const lr_cuda_convolve_pass &pass, const vector
     }
 }
 
+/* --- sums over ranks --- */
+
+template <class Real>
+__device__ void add_terms(const lr_cuda_terms_pass &pass, const vector_thread &thread)
+{
+    Real *const y = static_cast<Real *>(pass.y);
+    for (int64_t k = thread.number; k < pass.count; k += thread.of) {
+        double sum = 0.0;
+        for (int r = 0; r < pass.num; r++) {
+            sum += r == pass.own ? (double)y[k] : number_of<Real>(pass.pieces, r * pass.stride + k);
+        }
+        y[k] = (Real)sum;
+    }
+}
+
 /* --- sums --- */
 
 /* Sums of two threads; has_largest: one of them is the largest number instead. */

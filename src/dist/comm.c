@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "dist/watch.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -18,6 +19,12 @@
 #include <unistd.h>
 
 enum { MOST_NUMBERS = LR_COMM_LITTLE / sizeof(double) };
+
+/* A rank that has failed waits so long for others that may wait for its device. */
+static const double default_patience_s = 20.0;
+
+/* Numbers that are told while ranks meet, which spares a message of their own. */
+enum { NUMBERS_ALONG = 12 };
 
 /* --- who has started this process --- */
 
@@ -70,9 +77,12 @@ lr_status lr_comm_check(lr_comm *comm, lr_status status)
     return lr_error(comm->log, status, "%s", comm->fns->mistake);
 }
 
+/* Of each rank, always as long: those that differ must understand each other. */
 struct look {
     int32_t status, step;
     int64_t count;
+    int64_t way; /* enum lr_comm_way */
+    double numbers[NUMBERS_ALONG];
 };
 
 static lr_status compare(lr_comm *comm, const struct look *looks)
@@ -103,25 +113,86 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
     return LR_OK;
 }
 
+/* In a thread of its own, while this rank, which has failed, waits in vain for the others. */
+static void end_all(void *user)
+{
+    lr_comm *comm = user;
+    if (comm->stranded != NULL) {
+        comm->stranded(comm->user);
+    }
+    comm->fns->abort(1);
+}
+
+static lr_status gather_looks(lr_comm *comm, const struct look *own)
+{
+    const bool may_strand = own->status != LR_OK && comm->ways.link != NULL;
+    struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
+    if (may_strand) {
+        lr_watch_begin(&watch);
+    }
+    const lr_status status = comm->fns->gather_little(own, comm->little, sizeof(*own));
+    if (may_strand) {
+        lr_watch_end(&watch);
+    }
+    return status;
+}
+
+/* All looks are in comm->little then. */
 static lr_status meet(lr_comm *comm, const struct look *own)
 {
     const double begin = lr_clock_seconds();
-    struct look *looks = comm->little;
-    LR_TRY(lr_comm_check(comm, comm->fns->gather_little(own, looks, sizeof(*own))));
+    const struct look *looks = comm->little;
+    if (comm->failed_status != LR_OK) {
+        return comm->failed_status;
+    }
+    LR_TRY(lr_comm_check(comm, gather_looks(comm, own)));
     comm->waiting_s += lr_clock_seconds() - begin;
     return compare(comm, looks);
 }
 
 lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count)
 {
-    return comm->failed_status != LR_OK ? comm->failed_status
-                                        : meet(comm, &(struct look){LR_OK, (int32_t)step, count});
+    return meet(comm, &(struct look){.step = (int32_t)step, .count = count});
+}
+
+lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status)
+{
+    const lr_status all = meet(comm, &(struct look){(int32_t)status, .step = (int32_t)step});
+    return status != LR_OK ? status : all;
+}
+
+/* That of all ranks where it is one; else all go by the host, and prepare for it unless none has to. */
+static enum lr_comm_way agree(const lr_comm *comm)
+{
+    const struct look *looks = comm->little;
+    for (int r = 1; r < comm->facts.size; r++) {
+        if (looks[r].way != looks[0].way) {
+            return LR_WAY_HOST;
+        }
+    }
+    return (enum lr_comm_way)looks[0].way;
+}
+
+lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
+                           enum lr_comm_way *way)
+{
+    struct look own = {.step = (int32_t)step, .count = vector->count};
+    own.way = lr_comm_way_of(comm, vector);
+    LR_TRY(meet(comm, &own));
+    *way = agree(comm);
+    if (*way == LR_WAY_OPEN) {
+        LR_TRY(lr_comm_choose(comm, vector));
+        own.way = lr_comm_way_of(comm, vector);
+        LR_TRY(meet(comm, &own));
+        *way = agree(comm);
+    }
+    return LR_OK;
 }
 
 lr_status lr_comm_fail(lr_comm *comm, lr_status status)
 {
     if (!lr_comm_is_single(comm) && comm->failed_status == LR_OK && status != LR_OK) {
-        (void)meet(comm, &(struct look){(int32_t)status, LR_COMM_STEP_FAIL, 0});
+        (void)meet(comm, &(struct look){(int32_t)status, .step = LR_COMM_STEP_FAIL});
     }
     return status;
 }
@@ -145,6 +216,7 @@ lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log)
     struct lr_comm_facts facts = {.rank = 0};
     const struct lr_mpi_plugin *mpi = lr_plugin_mpi(log);
     *support = (lr_comm_support){.library = ""};
+    lr_comm_probe_nccl(support);
     if (mpi == NULL) {
         return LR_NO_DEVICE;
     }
@@ -194,6 +266,11 @@ lr_comm *lr_comm_open(const lr_comm_params *params)
         return NULL;
     }
     comm->log = params->log;
+    comm->exchange = params->exchange;
+    comm->patience_s = params->patience_s > 0.0 ? params->patience_s : default_patience_s;
+    comm->stranded = params->stranded;
+    comm->user = params->user;
+    comm->ways.way = LR_WAY_OPEN;
     comm->failed_rank = -1;
     describe_single(&comm->facts);
     if (is_mpi && open_mpi(comm) != LR_OK) {
@@ -208,22 +285,28 @@ void lr_comm_close(lr_comm *comm)
     if (comm == NULL) {
         return;
     }
+    lr_comm_close_ways(comm, comm->failed_status == LR_OK);
     if (comm->fns != NULL) {
         comm->fns->close(true);
     }
-    lr_vector_destroy(&comm->staging);
-    free(comm->pieces);
     free(comm->little);
     free(comm->arrays.sent);
     free(comm->arrays.received);
     free(comm);
 }
 
+static double linked_seconds(const lr_comm *comm)
+{
+    const struct lr_comm_ways *ways = &comm->ways;
+    return ways->link != NULL ? ways->fns->seconds(ways->link) : 0.0;
+}
+
 lr_comm_info lr_comm_get_info(const lr_comm *comm)
 {
     if (comm == NULL) {
         return (lr_comm_info){
-            .size = 1, .local_size = 1, .machine = "", .way = "one process", .failed_rank = -1};
+            .size = 1, .local_size = 1, .machine = "", .way = "one process", .exchange = "",
+            .exchange_reason = "", .failed_rank = -1};
     }
     return (lr_comm_info){.rank = comm->facts.rank,
                           .size = comm->facts.size,
@@ -232,10 +315,12 @@ lr_comm_info lr_comm_get_info(const lr_comm *comm)
                           .machine = comm->facts.machine,
                           .way = comm->facts.way,
                           .is_cuda_aware = comm->facts.is_cuda_aware,
+                          .exchange = comm->ways.name,
+                          .exchange_reason = comm->ways.reason,
                           .failed_rank = comm->failed_rank,
                           .failed_status = comm->failed_status,
                           .sent_bytes = comm->sent_bytes,
-                          .moving_s = comm->moving_s,
+                          .moving_s = comm->moving_s + linked_seconds(comm),
                           .waiting_s = comm->waiting_s};
 }
 
@@ -253,20 +338,37 @@ static double add(double a, double b)
     return a + b;
 }
 
+/* all: of each rank's, `stride` numbers after the last one's. */
+static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers,
+                     int count, double (*join)(double a, double b))
+{
+    for (int k = 0; k < count; k++) {
+        numbers[k] = all[k];
+        for (int r = 1; r < comm->facts.size; r++) {
+            numbers[k] = join(numbers[k], all[r * stride + k]);
+        }
+    }
+    comm->sent_bytes += (double)count * sizeof(*numbers) * (comm->facts.size - 1);
+}
+
+static lr_status combine_along(lr_comm *comm, double *numbers, int count,
+                               double (*join)(double a, double b))
+{
+    struct look own = {.step = LR_COMM_STEP_NUMBERS, .count = count};
+    memcpy(own.numbers, numbers, (size_t)count * sizeof(*numbers));
+    LR_TRY(meet(comm, &own));
+    const struct look *looks = comm->little;
+    join_all(comm, looks->numbers, sizeof(*looks) / sizeof(double), numbers, count, join);
+    return LR_OK;
+}
+
 static lr_status combine_some(lr_comm *comm, double *numbers, int count,
                               double (*join)(double a, double b))
 {
     const double begin = lr_clock_seconds();
-    const double *all = comm->little;
     const int bytes = count * (int)sizeof(*numbers);
     LR_TRY(lr_comm_check(comm, comm->fns->gather_little(numbers, comm->little, bytes)));
-    for (int k = 0; k < count; k++) {
-        numbers[k] = all[k];
-        for (int r = 1; r < comm->facts.size; r++) {
-            numbers[k] = join(numbers[k], all[r * count + k]);
-        }
-    }
-    comm->sent_bytes += (double)bytes * (comm->facts.size - 1);
+    join_all(comm, comm->little, count, numbers, count, join);
     comm->moving_s += lr_clock_seconds() - begin;
     return LR_OK;
 }
@@ -276,6 +378,9 @@ static lr_status combine(lr_comm *comm, double *numbers, int count,
 {
     if (lr_comm_is_single(comm)) {
         return LR_OK;
+    }
+    if (count <= NUMBERS_ALONG) {
+        return combine_along(comm, numbers, count, join);
     }
     LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_NUMBERS, count));
     for (int k = 0; k < count; k += MOST_NUMBERS) {

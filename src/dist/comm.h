@@ -6,17 +6,48 @@
 #define LR_DIST_COMM_H
 
 #include "dist/fns.h"
+#include "vector/kinds.h"
+
+/* Where a rank has a vector, and by which way it would exchange it. Values are told to other ranks. */
+enum lr_comm_way {
+    LR_WAY_PLAIN = 0, /* it is on the host */
+    LR_WAY_OPEN,      /* at a device, and no way has been chosen yet */
+    LR_WAY_HOST,      /* at a device, and copied to the host and back */
+    LR_WAY_MPI,       /* MPI takes it from the device */
+    LR_WAY_NCCL
+};
+
+/* How vectors at devices are exchanged, which all ranks have found out together (ways.c). */
+struct lr_comm_ways {
+    enum lr_comm_way way; /* OPEN before, then HOST, MPI or NCCL */
+    lr_place *place;      /* MPI, NCCL: the CUDA place; kept */
+    const struct lr_link_fns *fns;
+    struct lr_link *link; /* NCCL */
+    bool is_broken;       /* a transfer has failed on some rank */
+    char device[48];
+    char name[96], reason[384];
+    lr_log log;       /* of the link: keeps sentences while ranks are being linked, then hands them on */
+    const lr_log *to; /* NULL = they are kept */
+    char kept[256];
+    lr_vector pieces; /* at the place: what others send of one sum */
+    lr_vector copy;   /* of a vector in OpenGL's memory */
+};
 
 struct lr_comm {
     const struct lr_comm_fns *fns; /* NULL: one process */
     const lr_log *log;
+    lr_exchange exchange; /* what the caller wants */
+    double patience_s;
+    void (*stranded)(void *user);
+    void *user;
     struct lr_comm_facts facts;
+    struct lr_comm_ways ways;
     int failed_rank;
     lr_status failed_status; /* LR_OK = none has failed */
     double sent_bytes, moving_s, waiting_s;
     lr_vector staging;         /* on the host, for vectors at a device */
-    void *pieces;              /* what others send, [size] pieces of one sum */
-    int64_t piece_numbers;     /* of the longest precision, in each of them */
+    lr_place *pinned;          /* the place that has pinned it; kept */
+    lr_vector pieces;          /* on the host: what others send of one sum */
     void *little;              /* [size] of the longest little message */
     struct lr_messages arrays; /* [size] each; counts unused */
 };
@@ -32,7 +63,10 @@ enum lr_comm_step {
     LR_COMM_STEP_GATHER,
     LR_COMM_STEP_BROADCAST,
     LR_COMM_STEP_NUMBERS,
-    LR_COMM_STEP_SAME
+    LR_COMM_STEP_SAME,
+    LR_COMM_STEP_READY,
+    LR_COMM_STEP_SENT,
+    LR_COMM_STEP_LINK
 };
 
 static inline bool lr_comm_is_single(const lr_comm *comm)
@@ -43,6 +77,27 @@ static inline bool lr_comm_is_single(const lr_comm *comm)
 /* Waits for all, and learns whether one has failed. Before each exchange of a communicator that is not
  * single. */
 lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
+
+/* The same, after work that may have failed on this rank, which the others learn. */
+lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
+
+/* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
+ * devices they choose one. */
+lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
+                           enum lr_comm_way *way);
+
+/* Ends what was chosen. is_whole: all ranks come here. */
+void lr_comm_close_ways(lr_comm *comm, bool is_whole);
+
+/* ways.c, for lr_comm_meet_for: the way of a vector as this rank sees it, and the choice of one. */
+enum lr_comm_way lr_comm_way_of(const lr_comm *comm, const lr_vector *vector);
+lr_status lr_comm_choose(lr_comm *comm, const lr_vector *vector);
+
+/* What of `support` is NCCL's. */
+void lr_comm_probe_nccl(lr_comm_support *support);
+
+/* The place of the chosen way becomes that of the vector, of the same device. */
+lr_status lr_comm_follow(lr_comm *comm, const lr_vector *vector);
 
 /* Turns what a function of the table says into a status, with its sentence. */
 lr_status lr_comm_check(lr_comm *comm, lr_status status);

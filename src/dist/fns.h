@@ -5,25 +5,15 @@
 #ifndef LR_DIST_FNS_H
 #define LR_DIST_FNS_H
 
+#include "vector/link.h"
+
 #include <lr/comm.h>
 
 /* What a communicator is, as it finds out when it is opened. */
 struct lr_comm_facts {
     int rank, size, local_rank, local_size;
     char machine[64], way[96];
-    bool is_cuda_aware;
-};
-
-/* Bytes to or from another rank; of each pair of ranks there is one message at a time. */
-struct lr_message {
-    int peer;
-    void *bytes;
-    int64_t count; /* below 2^31 */
-};
-
-struct lr_messages {
-    struct lr_message *sent, *received;
-    int num_sent, num_received;
+    bool is_cuda_aware; /* transfer and broadcast take memory of CUDA devices */
 };
 
 struct lr_comm_fns {

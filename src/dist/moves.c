@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * Sums and shares of vectors, by messages from each rank to each other: as many bytes as a ring moves,
- * and every number is added up at one rank, in the order of the ranks. */
+ * and every number is added up at one rank, in the order of the ranks. Messages are out of the host's
+ * memory or out of a device's, and are the same in either. */
 #include "dist/comm.h"
 
 #include "base/clock.h"
@@ -18,49 +19,155 @@ enum { NUMBERS_AT_ONCE = 1 << 22, LEAST_AT_ONCE = 1 << 12 };
 /* Bytes of a broadcast at a time. */
 enum { BROADCAST_BYTES = 1 << 26 };
 
+/* A vector on its way. */
+struct move {
+    lr_comm *comm;
+    lr_vector *vector;
+    enum lr_comm_way way;
+    lr_vector there; /* what messages are of: the vector, or a copy of it */
+    int64_t begin, end; /* that of it which the vector gives at first */
+    double begin_s;
+};
+
 static int64_t size_of(const lr_vector *vector)
 {
-    return vector->precision == LR_FLOAT64 ? (int64_t)sizeof(double) : (int64_t)sizeof(float);
+    return lr_vector_size(vector);
 }
 
-/* --- vectors at a device --- */
-
-static bool is_staging_for(const lr_comm *comm, const lr_vector *vector)
+static bool is_on_device(const struct move *move)
 {
-    return comm->staging.values != NULL && comm->staging.count >= vector->count &&
-           comm->staging.precision == vector->precision;
+    return move->way == LR_WAY_MPI || move->way == LR_WAY_NCCL;
 }
 
-/* *host: numbers on the host, which are the vector's, or room for them. */
-static lr_status borrow(lr_comm *comm, const lr_vector *vector, lr_vector *host)
+static bool is_copy(const struct move *move)
 {
-    if (vector->values != NULL) {
-        *host = *vector;
+    return move->there.values != move->vector->values ||
+           move->there.storage != move->vector->storage;
+}
+
+/* --- copies of vectors --- */
+
+/* Memory of the host that CUDA copies from and to directly is several times faster. */
+static void pin_staging(lr_comm *comm, const lr_vector *vector)
+{
+    lr_place *place = vector->place;
+    if (place->kind == LR_PLACE_CUDA && place->fns->link != NULL && comm->pinned == NULL &&
+        place->fns->link->pin(place, comm->staging.values,
+                              comm->staging.count * size_of(&comm->staging))) {
+        comm->pinned = lr_place_keep(place);
+    }
+}
+
+static void drop_staging(lr_comm *comm)
+{
+    if (comm->pinned != NULL) {
+        comm->pinned->fns->link->unpin(comm->pinned, comm->staging.values);
+        lr_place_close(comm->pinned);
+        comm->pinned = NULL;
+    }
+    lr_vector_destroy(&comm->staging);
+}
+
+static bool is_room_for(const lr_vector *room, const lr_vector *vector)
+{
+    return (room->values != NULL || room->storage != NULL) && room->count >= vector->count &&
+           room->precision == vector->precision;
+}
+
+static lr_status make_room(lr_comm *comm, lr_place *place, int64_t count, const lr_vector *like,
+                           lr_vector *room)
+{
+    lr_vector_destroy(room);
+    return lr_vector_create(&(lr_vector_params){.place = place,
+                                                .count = count,
+                                                .precision = like->precision,
+                                                .name = "what ranks exchange",
+                                                .log = comm->log},
+                            room);
+}
+
+static lr_status find_room(struct move *move)
+{
+    lr_comm *comm = move->comm;
+    struct lr_comm_ways *ways = &comm->ways;
+    const lr_vector *vector = move->vector;
+    if (is_on_device(move)) {
+        LR_TRY(is_room_for(&ways->copy, vector)
+                   ? LR_OK
+                   : make_room(comm, ways->place, vector->count, vector, &ways->copy));
+        move->there = lr_vector_part(&ways->copy, 0, vector->count);
         return LR_OK;
     }
-    if (!is_staging_for(comm, vector)) {
-        lr_vector_destroy(&comm->staging);
-        LR_TRY(lr_vector_create(&(lr_vector_params){.count = vector->count,
-                                                    .precision = vector->precision,
-                                                    .name = "what ranks exchange",
-                                                    .log = comm->log},
-                                &comm->staging));
+    if (!is_room_for(&comm->staging, vector)) {
+        drop_staging(comm);
+        LR_TRY(make_room(comm, NULL, vector->count, vector, &comm->staging));
+        pin_staging(comm, vector);
     }
-    *host = lr_vector_part(&comm->staging, 0, vector->count);
+    move->there = lr_vector_part(&comm->staging, 0, vector->count);
     return LR_OK;
 }
 
-static lr_status take(lr_comm *comm, const lr_vector *vector, lr_vector *host)
+/* What others send of one sum, a piece each; place: NULL = the host. */
+static lr_status make_pieces(struct move *move, int64_t most)
 {
-    LR_TRY(borrow(comm, vector, host));
-    return vector->values == NULL ? lr_vector_copy(vector, host) : LR_OK;
+    lr_comm *comm = move->comm;
+    const bool on_device = is_on_device(move);
+    lr_vector *pieces = on_device ? &comm->ways.pieces : &comm->pieces;
+    const lr_vector needed = {.count = most * comm->facts.size,
+                              .precision = move->vector->precision};
+    return is_room_for(pieces, &needed) ? LR_OK
+                                        : make_room(comm, on_device ? comm->ways.place : NULL,
+                                                    needed.count, &needed, pieces);
 }
 
-static lr_status bring_part(const lr_vector *host, lr_vector *vector, int64_t begin, int64_t end)
+static lr_status copy_in(struct move *move)
 {
-    const lr_vector from = lr_vector_part(host, begin, end - begin);
-    lr_vector to = lr_vector_part(vector, begin, end - begin);
-    return vector->values == NULL ? lr_vector_copy(&from, &to) : LR_OK;
+    const lr_vector from = lr_vector_part(move->vector, move->begin, move->end - move->begin);
+    lr_vector to = lr_vector_part(&move->there, move->begin, move->end - move->begin);
+    return lr_vector_copy(&from, &to);
+}
+
+static lr_status take_place(struct move *move)
+{
+    const lr_vector *vector = move->vector;
+    move->there = *vector;
+    move->there.is_part = true;
+    if (is_on_device(move)) {
+        LR_TRY(lr_comm_follow(move->comm, vector));
+    }
+    const bool is_there = is_on_device(move) ? vector->place == move->comm->ways.place
+                                             : vector->values != NULL;
+    if (is_there) {
+        return LR_OK;
+    }
+    LR_TRY(find_room(move));
+    return copy_in(move);
+}
+
+/* Ranks meet, agree on a way, and have their numbers where that begins. most: numbers of a piece. */
+static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t most)
+{
+    lr_comm *comm = move->comm;
+    LR_TRY(lr_comm_meet_for(comm, step, move->vector, &move->way));
+    move->begin_s = lr_clock_seconds();
+    lr_status status = take_place(move);
+    status = status == LR_OK && most > 0 ? make_pieces(move, most) : status;
+    return lr_comm_settle(comm, LR_COMM_STEP_READY, status);
+}
+
+/* What has arrived is the vector's. */
+static lr_status end_move(struct move *move, int64_t begin, int64_t end)
+{
+    lr_status status = LR_OK;
+    if (is_copy(move)) {
+        const lr_vector from = lr_vector_part(&move->there, begin, end - begin);
+        lr_vector to = lr_vector_part(move->vector, begin, end - begin);
+        status = lr_vector_copy(&from, &to);
+    }
+    if (move->way != LR_WAY_NCCL) {
+        move->comm->moving_s += lr_clock_seconds() - move->begin_s;
+    }
+    return status;
 }
 
 /* --- shares --- */
@@ -90,15 +197,21 @@ static int64_t longest_share(const lr_comm *comm, const int64_t *offsets)
     return longest;
 }
 
-static int64_t numbers_at_once(const lr_comm *comm)
+/* Of the longest share, where that is less. */
+static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 {
-    const int64_t numbers = NUMBERS_AT_ONCE / comm->facts.size;
-    return numbers > LEAST_AT_ONCE ? numbers : LEAST_AT_ONCE;
+    const int64_t longest = longest_share(comm, offsets);
+    int64_t numbers = NUMBERS_AT_ONCE / comm->facts.size;
+    numbers = numbers > LEAST_AT_ONCE ? numbers : LEAST_AT_ONCE;
+    return numbers < longest ? numbers : longest > 0 ? longest : 1;
 }
 
-static char *number_at(const lr_vector *host, int64_t k)
+static char *number_at(const lr_vector *vector, int64_t k)
 {
-    return (char *)host->values + k * size_of(host);
+    char *first = vector->values != NULL ? vector->values
+                                         : (char *)vector->storage->block +
+                                               vector->begin * size_of(vector);
+    return first + k * size_of(vector);
 }
 
 static void post(struct lr_message *list, int *count, struct lr_message message)
@@ -108,53 +221,60 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
     }
 }
 
-static lr_status transfer(lr_comm *comm, struct lr_messages *messages)
+/* Of NCCL the others learn at once where it was refused, and give up what they began. */
+static lr_status transfer_linked(lr_comm *comm, const struct lr_messages *messages)
 {
+    struct lr_comm_ways *ways = &comm->ways;
+    const lr_status status = lr_comm_settle(
+        comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
+    if (status != LR_OK) {
+        ways->is_broken = true;
+        ways->fns->close(ways->link, false);
+        ways->link = NULL;
+    }
+    return status;
+}
+
+/* MPI knows of no stream: what is sent must be there, and what was received before be read. */
+static lr_status wait_for_device(const struct move *move)
+{
+    const struct lr_comm_ways *ways = &move->comm->ways;
+    return move->way == LR_WAY_MPI ? ways->fns->wait(ways->place) : LR_OK;
+}
+
+static lr_status transfer(const struct move *move, struct lr_messages *messages)
+{
+    lr_comm *comm = move->comm;
     for (int k = 0; k < messages->num_sent; k++) {
         comm->sent_bytes += (double)messages->sent[k].count;
     }
+    if (move->way == LR_WAY_NCCL) {
+        return transfer_linked(comm, messages);
+    }
+    LR_TRY(wait_for_device(move));
     return lr_comm_check(comm, comm->fns->transfer(messages));
 }
 
 /* --- sums --- */
 
-/* own = the sum over the ranks, of which the others' pieces lie one after the other. */
-#define ADD_PIECES(type)                                                                           \
-    do {                                                                                           \
-        type *sums = (type *)own;                                                                  \
-        const type *pieces = comm->pieces;                                                         \
-        for (int64_t k = 0; k < count; k++) {                                                      \
-            double sum = 0.0;                                                                      \
-            for (int r = 0; r < comm->facts.size; r++) {                                           \
-                sum += r == comm->facts.rank ? sums[k] : pieces[r * comm->piece_numbers + k];      \
-            }                                                                                      \
-            sums[k] = (type)sum;                                                                   \
-        }                                                                                          \
-    } while (0)
-
-static void add_pieces(const lr_comm *comm, lr_precision precision, void *own, int64_t count)
+static lr_status add_pieces(const struct move *move, int64_t begin, int64_t count, int64_t most)
 {
-    if (precision == LR_FLOAT64) {
-        ADD_PIECES(double);
-    } else {
-        ADD_PIECES(float);
-    }
+    const lr_comm *comm = move->comm;
+    const lr_vector *pieces = is_on_device(move) ? &comm->ways.pieces : &comm->pieces;
+    lr_vector own = lr_vector_part(&move->there, begin, count);
+    return lr_vector_add_terms(&(struct lr_vector_terms){.y = &own,
+                                                         .pieces = pieces,
+                                                         .stride = most,
+                                                         .own = comm->facts.rank,
+                                                         .num = comm->facts.size});
 }
 
-static lr_status make_pieces(lr_comm *comm)
+static lr_status sum_step(const struct move *move, const int64_t *offsets, int64_t at, int64_t most)
 {
-    if (comm->pieces == NULL) {
-        comm->piece_numbers = numbers_at_once(comm);
-        comm->pieces = lr_alloc(comm->piece_numbers * comm->facts.size, sizeof(double),
-                                "what ranks send", comm->log);
-    }
-    return comm->pieces != NULL ? LR_OK : LR_FAILED;
-}
-
-static lr_status sum_step(lr_comm *comm, const int64_t *offsets, const lr_vector *host, int64_t at)
-{
+    lr_comm *comm = move->comm;
     struct lr_messages messages = comm->arrays;
-    const int64_t size = size_of(host), most = comm->piece_numbers;
+    const lr_vector *pieces = is_on_device(move) ? &comm->ways.pieces : &comm->pieces;
+    const int64_t size = size_of(move->vector);
     const int rank = comm->facts.rank;
     const int64_t own = left_of(offsets, rank, at, most);
     for (int r = 0; r < comm->facts.size; r++) {
@@ -163,90 +283,76 @@ static lr_status sum_step(lr_comm *comm, const int64_t *offsets, const lr_vector
         }
         const int64_t theirs = left_of(offsets, r, at, most);
         post(messages.sent, &messages.num_sent,
-             (struct lr_message){r, number_at(host, offsets[r] + at), theirs * size});
+             (struct lr_message){r, number_at(&move->there, offsets[r] + at), theirs * size});
         post(messages.received, &messages.num_received,
-             (struct lr_message){r, (char *)comm->pieces + r * most * size, own * size});
+             (struct lr_message){r, number_at(pieces, r * most), own * size});
     }
-    LR_TRY(transfer(comm, &messages));
-    add_pieces(comm, host->precision, number_at(host, offsets[rank] + at), own);
-    return LR_OK;
-}
-
-static lr_status sum_host(lr_comm *comm, const int64_t *offsets, const lr_vector *host)
-{
-    const int64_t longest = longest_share(comm, offsets);
-    for (int64_t at = 0; at < longest; at += comm->piece_numbers) {
-        LR_TRY(sum_step(comm, offsets, host, at));
-    }
-    return LR_OK;
+    LR_TRY(transfer(move, &messages));
+    return add_pieces(move, offsets[rank] + at, own, most);
 }
 
 /* --- the others' shares --- */
 
-static lr_status gather_host(lr_comm *comm, const int64_t *offsets, const lr_vector *host)
+static lr_status gather_step(const struct move *move, const int64_t *offsets, int64_t at,
+                             int64_t most)
 {
-    const int64_t longest = longest_share(comm, offsets), most = numbers_at_once(comm);
-    const int64_t size = size_of(host);
+    lr_comm *comm = move->comm;
+    struct lr_messages messages = comm->arrays;
+    const int64_t size = size_of(move->vector);
     const int rank = comm->facts.rank;
-    for (int64_t at = 0; at < longest; at += most) {
-        struct lr_messages messages = comm->arrays;
-        for (int r = 0; r < comm->facts.size; r++) {
-            if (r == rank) {
-                continue;
-            }
-            post(messages.sent, &messages.num_sent,
-                 (struct lr_message){r, number_at(host, offsets[rank] + at),
-                                     left_of(offsets, rank, at, most) * size});
-            post(messages.received, &messages.num_received,
-                 (struct lr_message){r, number_at(host, offsets[r] + at),
-                                     left_of(offsets, r, at, most) * size});
+    for (int r = 0; r < comm->facts.size; r++) {
+        if (r == rank) {
+            continue;
         }
-        LR_TRY(transfer(comm, &messages));
+        post(messages.sent, &messages.num_sent,
+             (struct lr_message){r, number_at(&move->there, offsets[rank] + at),
+                                 left_of(offsets, rank, at, most) * size});
+        post(messages.received, &messages.num_received,
+             (struct lr_message){r, number_at(&move->there, offsets[r] + at),
+                                 left_of(offsets, r, at, most) * size});
     }
-    return LR_OK;
+    return transfer(move, &messages);
+}
+
+typedef lr_status step_fn(const struct move *move, const int64_t *offsets, int64_t at,
+                          int64_t most);
+
+static lr_status in_steps(const struct move *move, const int64_t *offsets, step_fn *step)
+{
+    const lr_comm *comm = move->comm;
+    const int64_t longest = longest_share(comm, offsets), most = numbers_at_once(comm, offsets);
+    lr_status status = LR_OK;
+    for (int64_t at = 0; status == LR_OK && at < longest; at += most) {
+        status = step(move, offsets, at, most);
+    }
+    return status;
 }
 
 /* --- the interface --- */
 
 lr_status lr_comm_sum_shares(lr_comm *comm, const int64_t *offsets, lr_vector *vector)
 {
-    lr_vector host;
+    struct move move = {.comm = comm, .vector = vector, .end = vector->count};
     if (lr_comm_is_single(comm)) {
         return LR_OK;
     }
     const int rank = comm->facts.rank;
-    lr_status status = make_pieces(comm);
-    status = status == LR_OK ? take(comm, vector, &host) : status;
-    LR_TRY(lr_comm_fail(comm, status));
-    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_SUM, vector->count));
-    const double begin = lr_clock_seconds();
-    LR_TRY(sum_host(comm, offsets, &host));
-    LR_TRY(bring_part(&host, vector, offsets[rank], offsets[rank + 1]));
-    comm->moving_s += lr_clock_seconds() - begin;
-    return LR_OK;
+    LR_TRY(begin_move(&move, LR_COMM_STEP_SUM, numbers_at_once(comm, offsets)));
+    LR_TRY(in_steps(&move, offsets, sum_step));
+    return end_move(&move, offsets[rank], offsets[rank + 1]);
 }
 
 lr_status lr_comm_gather(lr_comm *comm, const int64_t *offsets, lr_vector *vector)
 {
-    lr_vector host;
+    struct move move = {.comm = comm, .vector = vector};
     if (lr_comm_is_single(comm)) {
         return LR_OK;
     }
-    const int rank = comm->facts.rank;
-    const int64_t begin_of = offsets[rank], own = offsets[rank + 1] - begin_of;
-    lr_status status = borrow(comm, vector, &host);
-    if (status == LR_OK && vector->values == NULL) {
-        const lr_vector from = lr_vector_part(vector, begin_of, own);
-        lr_vector to = lr_vector_part(&host, begin_of, own);
-        status = lr_vector_copy(&from, &to);
-    }
-    LR_TRY(lr_comm_fail(comm, status));
-    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_GATHER, vector->count));
-    const double begin = lr_clock_seconds();
-    LR_TRY(gather_host(comm, offsets, &host));
-    LR_TRY(bring_part(&host, vector, 0, vector->count));
-    comm->moving_s += lr_clock_seconds() - begin;
-    return LR_OK;
+    move.begin = offsets[comm->facts.rank];
+    move.end = offsets[comm->facts.rank + 1];
+    LR_TRY(begin_move(&move, LR_COMM_STEP_GATHER, 0));
+    LR_TRY(in_steps(&move, offsets, gather_step));
+    return end_move(&move, 0, vector->count);
 }
 
 lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector)
@@ -266,30 +372,54 @@ lr_status lr_comm_sum(lr_comm *comm, lr_vector *vector)
     return status;
 }
 
-static lr_status broadcast_host(lr_comm *comm, int from, const lr_vector *host)
+static lr_status broadcast_host(const struct move *move, int from)
 {
-    const int64_t bytes = host->count * size_of(host);
+    lr_comm *comm = move->comm;
+    const int64_t bytes = move->vector->count * size_of(move->vector);
+    LR_TRY(wait_for_device(move));
     for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
         const int64_t left = bytes - at;
         const int count = (int)(left < BROADCAST_BYTES ? left : BROADCAST_BYTES);
-        LR_TRY(lr_comm_check(comm, comm->fns->broadcast(from, (char *)host->values + at, count)));
+        LR_TRY(lr_comm_check(comm,
+                             comm->fns->broadcast(from, number_at(&move->there, 0) + at, count)));
         comm->sent_bytes += from == comm->facts.rank ? count : 0;
+    }
+    return LR_OK;
+}
+
+/* To each by itself. */
+static lr_status broadcast_linked(const struct move *move, int from)
+{
+    lr_comm *comm = move->comm;
+    const int64_t bytes = move->vector->count * size_of(move->vector);
+    for (int64_t at = 0; at < bytes; at += BROADCAST_BYTES) {
+        struct lr_messages messages = comm->arrays;
+        const int64_t left = bytes - at;
+        struct lr_message message = {from, number_at(&move->there, 0) + at,
+                                     left < BROADCAST_BYTES ? left : BROADCAST_BYTES};
+        if (comm->facts.rank != from) {
+            post(messages.received, &messages.num_received, message);
+        }
+        for (int r = 0; r < comm->facts.size && comm->facts.rank == from; r++) {
+            message.peer = r;
+            message.count = r != from ? message.count : 0;
+            post(messages.sent, &messages.num_sent, message);
+            message.count = left < BROADCAST_BYTES ? left : BROADCAST_BYTES;
+        }
+        LR_TRY(transfer(move, &messages));
     }
     return LR_OK;
 }
 
 lr_status lr_comm_broadcast(lr_comm *comm, int from, lr_vector *vector)
 {
-    lr_vector host;
+    struct move move = {.comm = comm, .vector = vector};
     if (lr_comm_is_single(comm)) {
         return LR_OK;
     }
     const bool has_it = comm->facts.rank == from;
-    LR_TRY(lr_comm_fail(comm, (has_it ? take : borrow)(comm, vector, &host)));
-    LR_TRY(lr_comm_meet(comm, LR_COMM_STEP_BROADCAST, vector->count));
-    const double begin = lr_clock_seconds();
-    LR_TRY(broadcast_host(comm, from, &host));
-    LR_TRY(has_it ? LR_OK : bring_part(&host, vector, 0, vector->count));
-    comm->moving_s += lr_clock_seconds() - begin;
-    return LR_OK;
+    move.end = has_it ? vector->count : 0;
+    LR_TRY(begin_move(&move, LR_COMM_STEP_BROADCAST, 0));
+    LR_TRY((move.way == LR_WAY_NCCL ? broadcast_linked : broadcast_host)(&move, from));
+    return has_it ? LR_OK : end_move(&move, 0, vector->count);
 }

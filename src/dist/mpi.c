@@ -23,9 +23,10 @@ static lr_status check(int code)
     return code == MPI_SUCCESS ? LR_OK : LR_FAILED;
 }
 
+/* The library that runs may have been built otherwise than the one whose headers were there. */
 static bool is_cuda_aware(void)
 {
-#if defined(MPIX_CUDA_AWARE_SUPPORT) && MPIX_CUDA_AWARE_SUPPORT
+#if defined(MPIX_CUDA_AWARE_SUPPORT)
     return MPIX_Query_cuda_support() == 1;
 #else
     return false;

@@ -16,8 +16,9 @@ extern "C" {
  * them has failed (lr_comm_fail), all calls of all ranks return its status from then on, so that none
  * waits for ever. A NULL lr_comm * is one process. One thread at a time.
  *
- * Vectors are on the host, or at a device, from where they pass through the host. Sums are taken in
- * double in the order of the ranks, and rounded once: the same bits in every run of as many ranks. */
+ * Vectors are on the host, or at a device; of devices they go directly, or pass through the host
+ * (lr_exchange). Sums are taken in double in the order of the ranks, and rounded once: the same bits in
+ * every run of as many ranks, whatever way they go. */
 typedef struct lr_comm lr_comm;
 
 typedef enum lr_comm_kind {
@@ -27,9 +28,28 @@ typedef enum lr_comm_kind {
     LR_COMM_MPI
 } lr_comm_kind;
 
+/* How vectors at devices get from rank to rank. It is chosen, by all together, when all first exchange
+ * one, and again where none was at a device before. */
+typedef enum lr_exchange {
+    LR_EXCHANGE_AUTO = 0, /* the first that all ranks can, in this order */
+    LR_EXCHANGE_NCCL,     /* NVIDIA's library, loaded from the file that LORASTER_NCCL names or
+                             libnccl.so.2: where each rank has a CUDA device of its own, from device to
+                             device; vectors of OpenGL through CUDA memory of their device */
+    LR_EXCHANGE_MPI,      /* by an MPI that takes memory of CUDA */
+    LR_EXCHANGE_HOST      /* through memory of the host, which CUDA has pinned */
+} lr_exchange;
+
 typedef struct lr_comm_params {
     lr_comm_kind kind;
+    lr_exchange exchange; /* one that is asked for and cannot be is LR_NO_DEVICE in that exchange */
     const lr_log *log; /* kept; outlives the communicator */
+
+    /* Where a rank fails whose device others wait for, they may not learn of it. If they have not met it
+     * after so long (0 = 20 s), it ends all at once, after `stranded`, which may say why; in a thread of its
+     * own. NULL = nothing is said. */
+    double patience_s;
+    void (*stranded)(void *user);
+    void *user;
 } lr_comm_params;
 
 /* What it turned out to be, and what it has done so far. Strings live as long as it does. */
@@ -38,11 +58,14 @@ typedef struct lr_comm_info {
     int local_rank, local_size; /* among the ranks of this machine */
     const char *machine;        /* this rank's: its host name */
     const char *way;            /* "one process", "Open MPI 4.1.4" */
-    bool is_cuda_aware;         /* MPI could take memory of CUDA; it is not made use of */
+    bool is_cuda_aware;         /* MPI takes memory of CUDA */
+    const char *exchange;       /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
+                                   have not been exchanged yet */
+    const char *exchange_reason; /* why not by NCCL; "" = it is, or as `exchange` */
     int failed_rank;            /* the lowest that has failed; -1 = none */
     lr_status failed_status;
     double sent_bytes; /* by this rank to others */
-    double moving_s;   /* that exchanges took */
+    double moving_s;   /* that exchanges took; by NCCL as the device's clock has it */
     double waiting_s;  /* that it waited before them for slower ranks */
 } lr_comm_info;
 
@@ -53,9 +76,10 @@ LR_API int lr_comm_started(int *rank);
 /* What many processes could use here, without starting any. */
 typedef struct lr_comm_support {
     char library[96]; /* "Open MPI v4.1.4" */
-    bool
-        is_cuda_aware; /* it could take memory of CUDA; numbers pass through the host all the same */
-    bool can_compose;  /* lr_compose has LAPACKE */
+    bool is_cuda_aware;      /* it takes memory of CUDA */
+    bool can_compose;        /* lr_compose has LAPACKE */
+    char nccl[48];           /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
+    char nccl_reason[384];   /* why there is none; "" = there is one */
 } lr_comm_support;
 
 /* errors: LR_NO_DEVICE, logged, where LORaster was built without MPI, or it is not installed. */

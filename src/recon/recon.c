@@ -44,6 +44,7 @@ struct recon {
     struct lr_compared compared;
     struct lr_penalty penalty;      /* of rules that are penalised */
     lr_vector *sensitivity;         /* [subsets] of the rank's slab */
+    lr_vector all_sensitivity;      /* on the host: of all events, until the start is over */
     double *scale;                  /* [subsets] what the rule found of each */
     lr_vector image;                /* changed only when a subset's update is complete */
     lr_vector correction;           /* A^T ratio */
@@ -288,21 +289,38 @@ static void finish(struct recon *recon)
     lr_ranks_finish(&recon->ranks);
 }
 
-/* That of all ranks. Each rank has a part of the LORs, or of events of which there is one sensitivity. */
+/* Of all events there is one sensitivity, which is summed over the ranks once. */
+static lr_status share_sensitivity(struct recon *recon, int k, lr_vector *host)
+{
+    const double share = recon->subsets.list[k].share;
+    lr_vector *all = &recon->all_sensitivity;
+    if (all->values == NULL) {
+        LR_TRY(lr_vector_create(&(lr_vector_params){.count = host->count,
+                                                    .name = "the sensitivity",
+                                                    .log = recon->params->log},
+                                all));
+        LR_TRY(lr_operator_sensitivity(recon->params->op, NULL, all));
+        LR_TRY(lr_comm_sum(recon->ranks.comm, all));
+    }
+    float *values = host->values;
+    const float *whole = all->values;
+    for (int64_t v = 0; v < host->count; v++) {
+        values[v] = share != 1.0 ? (float)(share * whole[v]) : whole[v];
+    }
+    return LR_OK;
+}
+
+/* That of all ranks, of which each has a part of the LORs. */
 static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
 {
     lr_operator *op = recon->params->op;
     const struct lr_subsets *subsets = &recon->subsets;
-    const bool of_events = recon->info->of_events && recon->ranks.size > 1;
     const lr_selection *pairs = subsets->count > 1 ? &subsets->list[k].pairs : NULL;
-    LR_TRY(lr_operator_sensitivity(op, of_events ? NULL : pairs, host));
-    LR_TRY(lr_comm_sum(recon->ranks.comm, host));
-    const double share = of_events ? subsets->list[k].share : 1.0;
-    float *values = host->values;
-    for (int64_t v = 0; share != 1.0 && v < host->count; v++) {
-        values[v] = (float)(share * values[v]);
+    if (recon->info->of_events && recon->ranks.size > 1) {
+        return share_sensitivity(recon, k, host);
     }
-    return LR_OK;
+    LR_TRY(lr_operator_sensitivity(op, pairs, host));
+    return lr_comm_sum(recon->ranks.comm, host);
 }
 
 /* seen: [num_voxels] whether a subset sees the voxel. */
@@ -394,6 +412,7 @@ static lr_status start(struct recon *recon)
     status = status == LR_OK ? start_with(recon, &host, seen) : status;
     recon->has_image = status == LR_OK;
     lr_vector_destroy(&host);
+    lr_vector_destroy(&recon->all_sensitivity);
     free(seen);
     return status;
 }
@@ -477,47 +496,84 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-static lr_status sensitive_counts(const struct recon *recon, int k, double *sum)
+/* What an update finds out. At a device it is known only when the update has been made: the host tells the
+ * device all of it, and then waits once. */
+struct outcome {
+    struct lr_later_fit fit;     /* then of all ranks */
+    /* Of this rank's slab with its sensitivity: the image before the update, where that is asked for, and
+     * after it; then of all ranks. */
+    struct lr_later_sums before, after;
+};
+
+static double sum_before(const struct outcome *outcome)
 {
-    lr_vector_sums sums;
-    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
-    LR_TRY(lr_vector_add_up(&slab, &recon->sensitivity[k], &sums));
-    *sum = sums.product;
-    return lr_ranks_add_up(&recon->ranks, sum, 1);
+    return outcome->before.sums.product;
 }
 
 /* Of sparse data and events estimates are known where counts are; those of all LORs add up to the
  * sensitivity times the image. */
-static lr_status estimate_all(const struct recon *recon, int k, lr_poisson_fit *found)
+static bool estimates_by_sensitivity(const struct recon *recon)
 {
-    double all;
-    LR_TRY(sensitive_counts(recon, k, &all));
-    found->log_likelihood += found->estimated_counts - all;
-    found->estimated_counts = all;
-    return LR_OK;
+    return recon->subsets.is_sparse || recon->info->of_events;
 }
 
-/* Whether ranks pass a subset over, they decide together, and before the update. */
-static lr_status add_fits(const struct recon *recon, struct lr_later_fit *later)
+static lr_status add_before(const struct recon *recon, int k, struct outcome *outcome)
 {
-    LR_TRY(lr_later_fit_finish(later));
-    return lr_ranks_add_fits(&recon->ranks, &later->fit);
+    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
+    return lr_vector_add_up_later(&slab, &recon->sensitivity[k], &outcome->before);
 }
 
-static lr_status fit(struct recon *recon, int k, lr_vector *values, struct lr_later_fit *later)
+static lr_status fit(struct recon *recon, int k, lr_vector *values, struct outcome *outcome)
 {
     struct lr_compared_values with;
     LR_TRY(lr_compared_get(&recon->compared, k, &with));
     const lr_vector *additive = recon->compared.has_additive ? &with.additive : NULL;
     const lr_poisson_ratio ratio = {&with.measured, additive, values};
-    if (!recon->subsets.is_sparse && !recon->info->of_events) {
-        LR_TRY(lr_vector_divide_counts_later(&ratio, later));
-        return recon->ranks.size > 1 ? add_fits(recon, later) : LR_OK;
+    LR_TRY(estimates_by_sensitivity(recon) ? add_before(recon, k, outcome) : LR_OK);
+    return lr_vector_divide_counts_later(&ratio, &outcome->fit);
+}
+
+/* Numbers of all ranks in one message: whether they pass a subset over, they decide alike. Where ranks have
+ * whole images, sums of images are those of each. */
+static lr_status add_ranks(const struct recon *recon, struct outcome *outcome)
+{
+    lr_poisson_fit *fit = &outcome->fit.fit;
+    lr_vector_sums *after = &outcome->after.sums, *before = &outcome->before.sums;
+    const int count = recon->ranks.has_slabs ? 9 : 5;
+    double numbers[9] = {fit->log_likelihood,
+                         fit->measured_counts,
+                         fit->estimated_counts,
+                         (double)fit->left_out_lors,
+                         fit->left_out_counts,
+                         before->product,
+                         after->sum,
+                         after->product,
+                         (double)after->not_finite};
+    LR_TRY(lr_comm_sum_numbers(recon->ranks.comm, numbers, count));
+    *fit = (lr_poisson_fit){.log_likelihood = numbers[0],
+                            .measured_counts = numbers[1],
+                            .estimated_counts = numbers[2],
+                            .left_out_lors = (int64_t)numbers[3],
+                            .left_out_counts = numbers[4]};
+    before->product = numbers[5];
+    after->sum = numbers[6];
+    after->product = numbers[7];
+    after->not_finite = (int64_t)numbers[8];
+    return LR_OK;
+}
+
+static lr_status find_out(const struct recon *recon, struct outcome *outcome)
+{
+    lr_poisson_fit *fit = &outcome->fit.fit;
+    LR_TRY(lr_later_sums_finish(&outcome->before));
+    LR_TRY(lr_later_sums_finish(&outcome->after));
+    LR_TRY(lr_later_fit_finish(&outcome->fit));
+    LR_TRY(add_ranks(recon, outcome));
+    if (estimates_by_sensitivity(recon)) {
+        fit->log_likelihood += fit->estimated_counts - sum_before(outcome);
+        fit->estimated_counts = sum_before(outcome);
     }
-    *later = (struct lr_later_fit){0};
-    LR_TRY(lr_vector_divide_counts(&ratio, &later->fit));
-    LR_TRY(lr_ranks_add_fits(&recon->ranks, &later->fit));
-    return estimate_all(recon, k, &later->fit);
+    return LR_OK;
 }
 
 static struct lr_update_step describe_step(const struct recon *recon, int k)
@@ -536,19 +592,9 @@ static void expect_growth(struct recon *recon, int k, const struct lr_update_ste
     }
 }
 
-/* Of slabs. */
-static lr_status add_sums(const struct recon *recon, lr_vector_sums *sums)
-{
-    double numbers[3] = {sums->sum, sums->product, (double)sums->not_finite};
-    LR_TRY(lr_ranks_add_up(&recon->ranks, numbers, 3));
-    sums->sum = numbers[0];
-    sums->product = numbers[1];
-    sums->not_finite = (int64_t)numbers[2];
-    return LR_OK;
-}
-
 /* The image after the update, in the correction's place, and its sums. A rank updates its slab. */
-static lr_status correct(struct recon *recon, int k, const lr_vector *values, lr_vector_sums *sums)
+static lr_status correct(struct recon *recon, int k, const lr_vector *values,
+                         struct outcome *outcome)
 {
     const struct lr_projection back = {recon->params->op, &recon->subsets.list[k].projected, true};
     struct lr_update_step step = describe_step(recon, k);
@@ -564,8 +610,7 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values, lr
     step.sensitivity = &recon->sensitivity[k];
     step.next = &next;
     LR_TRY(recon->rule->update(&step));
-    LR_TRY(lr_vector_add_up(&next, &recon->sensitivity[k], sums));
-    LR_TRY(add_sums(recon, sums));
+    LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));
     return lr_ranks_gather(&recon->ranks, &recon->correction);
 }
 
@@ -632,39 +677,52 @@ static void add_device_seconds(const struct recon *recon, struct found *sum)
 
 static lr_status pass_over(const struct recon *recon, int k, struct found *sum)
 {
-    double counts = 0.0;
-    LR_TRY(sensitive_counts(recon, k, &counts));
-    sum->sensitive += counts;
+    lr_vector_sums sums;
+    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->image);
+    LR_TRY(lr_vector_add_up(&slab, &recon->sensitivity[k], &sums));
+    LR_TRY(lr_ranks_add_up(&recon->ranks, &sums.product, 1));
+    sum->sensitive += sums.product;
     return LR_OK;
 }
 
-/* On a device the fit is waited for together with the sums of the image after the update. */
+/* Of one process, whose fit is known before the update where LOR values are on the host. */
+static bool is_known_to_fail(struct recon *recon, const struct outcome *outcome)
+{
+    return recon->ranks.size == 1 && outcome->fit.place == NULL &&
+           is_passed_over(recon, &outcome->fit.fit);
+}
+
+static lr_status project(struct recon *recon, int k, lr_vector *values)
+{
+    const struct lr_projection forward = {recon->params->op, &recon->subsets.list[k].projected,
+                                          true};
+    const double begin = lr_clock_seconds();
+    LR_TRY(lr_project_forward(&forward, &recon->image, values));
+    recon->project_s += lr_clock_seconds() - begin;
+    return LR_OK;
+}
+
+/* At a device all is told first, and then waited for together. */
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
-    const struct lr_subset *subset = &recon->subsets.list[k];
-    const struct lr_projection forward = {recon->params->op, &subset->projected, true};
-    lr_vector values = lr_vector_part(&recon->values, 0, subset->num_values);
-    lr_vector_sums sums;
-    struct lr_later_fit later;
-    const double begin = lr_clock_seconds();
-    LR_TRY(lr_project_forward(&forward, &recon->image, &values));
-    recon->project_s += lr_clock_seconds() - begin;
+    lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
+    struct outcome outcome = {.after.slot = 1};
+    LR_TRY(project(recon, k, &values));
     add_device_seconds(recon, sum);
-    LR_TRY(fit(recon, k, &values, &later));
-    const bool is_known = later.place == NULL;
-    bool is_left_out = is_known && is_passed_over(recon, &later.fit);
+    LR_TRY(fit(recon, k, &values, &outcome));
+    bool is_left_out = is_known_to_fail(recon, &outcome);
     if (!is_left_out) {
-        LR_TRY(correct(recon, k, &values, &sums));
+        LR_TRY(correct(recon, k, &values, &outcome));
         add_device_seconds(recon, sum);
-        LR_TRY(lr_later_fit_finish(&later));
-        is_left_out = !is_known && is_passed_over(recon, &later.fit);
     }
-    lr_poisson_fit_add(&sum->fit, &later.fit);
+    LR_TRY(find_out(recon, &outcome));
+    is_left_out = is_left_out || is_passed_over(recon, &outcome.fit.fit);
+    lr_poisson_fit_add(&sum->fit, &outcome.fit.fit);
     if (is_left_out) {
         return pass_over(recon, k, sum);
     }
-    sum->sensitive += sums.product;
-    return accept(recon, k, &sums);
+    sum->sensitive += outcome.after.sums.product;
+    return accept(recon, k, &outcome.after.sums);
 }
 
 /* --- iterations --- */
@@ -796,7 +854,8 @@ static lr_status iterate(struct recon *recon, int number)
         whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
     describe_ranks(recon, &comm, &done);
-    done.project_seconds = recon->project_s - projected_s;
+    /* To tell a device takes the host a moment; what it does meanwhile the device's clock has. */
+    done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);
     return hand_over(recon, &done);
 }

@@ -4,6 +4,7 @@
  * Vectors in the memory of the process. */
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "vector/link.h"
 #include "vector/place.h"
 #include "vector/vector.h"
 
@@ -355,6 +356,32 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
     return LR_OK;
 }
 
+/* --- sums over ranks --- */
+
+#define ADD_TERMS(type)                                                                            \
+    do {                                                                                           \
+        type *sums = (type *)y->values;                                                            \
+        const type *pieces = (const type *)terms->pieces->values;                                  \
+        for (int64_t k = 0; k < y->count; k++) {                                                   \
+            double sum = 0.0;                                                                      \
+            for (int r = 0; r < terms->num; r++) {                                                 \
+                sum += r == terms->own ? sums[k] : pieces[r * terms->stride + k];                  \
+            }                                                                                      \
+            sums[k] = (type)sum;                                                                   \
+        }                                                                                          \
+    } while (0)
+
+static lr_status add_terms(const struct lr_vector_terms *terms)
+{
+    const lr_vector *y = terms->y;
+    if (y->precision == LR_FLOAT64) {
+        ADD_TERMS(double);
+    } else {
+        ADD_TERMS(float);
+    }
+    return LR_OK;
+}
+
 const struct lr_vector_fns lr_vector_host_fns = {
     .create = create,
     .destroy = destroy,
@@ -367,4 +394,5 @@ const struct lr_vector_fns lr_vector_host_fns = {
     .divide_counts = divide_counts,
     .relative_differences = lr_vector_host_differences,
     .convolve = lr_vector_host_convolve,
+    .add_terms = add_terms,
 };

@@ -6,6 +6,7 @@
 #ifndef LR_VECTOR_KINDS_H
 #define LR_VECTOR_KINDS_H
 
+#include "vector/link.h"
 #include "vector/place.h"
 #include "vector/vector.h"
 
@@ -33,6 +34,9 @@ struct lr_place_fns {
     /* OpenGL: lr_vector_show of an image that is checked, and lr_place_fence. */
     lr_status (*show)(const lr_vector *image, lr_vector_texture *copy);
     lr_status (*fence)(lr_place *place, void **done);
+
+    /* CUDA: what processes exchange out of its memory; NULL = nothing, it goes through the host. */
+    const struct lr_link_fns *link;
 };
 extern const struct lr_place_fns lr_place_gl_fns, lr_place_cuda_fns;
 

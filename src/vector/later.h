@@ -19,6 +19,19 @@ lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr
 /* Waits for the fit, where it is not known yet; after lr_vector_add_up at that place it is there. */
 lr_status lr_later_fit_finish(struct lr_later_fit *later);
 
+/* Sums of vectors, known where place is NULL. slot: 0 or 1; of those that are under way a place keeps one
+ * for each. */
+struct lr_later_sums {
+    int slot;
+    lr_vector_sums sums;
+    lr_place *place;
+};
+
+/* lr_vector_add_up; at a device that can, without waiting. later->slot is the caller's. */
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
+                                 struct lr_later_sums *later);
+lr_status lr_later_sums_finish(struct lr_later_sums *later);
+
 /* Keeps the place's device at hand for the calling thread, which releases it as often. The host and NULL
  * have nothing to hold. errors: LR_NO_DEVICE, LR_FAILED. */
 lr_status lr_place_hold(lr_place *place);

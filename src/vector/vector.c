@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "vector/kinds.h"
 #include "vector/later.h"
+#include "vector/link.h"
 #include "vector/place.h"
 
 #include <math.h>
@@ -318,6 +319,46 @@ lr_status lr_vector_add_up(const lr_vector *x, const lr_vector *y, lr_vector_sum
     *sums = (lr_vector_sums){.largest = -INFINITY};
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
     return x->count > 0 ? fns_of(x)->add_up(x, y != NULL ? y : x, sums) : LR_OK;
+}
+
+lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
+                                 struct lr_later_sums *later)
+{
+    *later = (struct lr_later_sums){.slot = later->slot};
+    if (!is_at_device(x) || x->count == 0 || fns_of(x)->begin_sums == NULL) {
+        return lr_vector_add_up(x, y, &later->sums);
+    }
+    LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
+    LR_TRY(fns_of(x)->begin_sums(x, y != NULL ? y : x, later->slot));
+    later->place = x->place;
+    return LR_OK;
+}
+
+lr_status lr_later_sums_finish(struct lr_later_sums *later)
+{
+    lr_place *place = later->place;
+    later->place = NULL;
+    return place != NULL ? place->fns->vectors.finish_sums(place, later->slot, &later->sums)
+                         : LR_OK;
+}
+
+lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
+{
+    const lr_vector *y = terms->y;
+    const int64_t needed = terms->stride * (terms->num - 1) + y->count;
+    if (fns_of(y)->add_terms == NULL) {
+        return lr_error(log_of(y), LR_USAGE,
+                        "numbers of ranks are added up on the host or in CUDA's memory, not in "
+                        "OpenGL's: copy them there");
+    }
+    if (!is_same_place(y, terms->pieces) ||
+        y->precision != terms->pieces->precision || terms->stride < y->count ||
+        needed > terms->pieces->count) {
+        return lr_error(log_of(y), LR_USAGE,
+                        "%d pieces of %lld numbers cannot be added up where %lld are there",
+                        terms->num, (long long)terms->stride, (long long)terms->pieces->count);
+    }
+    return y->count > 0 ? fns_of(y)->add_terms(terms) : LR_OK;
 }
 
 static lr_status check_ratio(const lr_poisson_ratio *ratio)

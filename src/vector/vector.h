@@ -41,6 +41,10 @@ struct lr_storage {
     bool is_wrapped; /* `block` is the caller's; a buffer knows by itself */
 };
 
+enum { LR_VECTOR_LATER = 2 };
+
+struct lr_vector_terms;
+
 struct lr_vector_fns {
     /* Allocates and frees `bytes` of zeros for vector->storage, or vector->values. */
     lr_status (*create)(const lr_vector_params *params, int64_t bytes, lr_vector *vector);
@@ -60,8 +64,13 @@ struct lr_vector_fns {
     /* Of a device: the fit of the last division without one. It waits, unless sums of later passes
      * have arrived already. */
     lr_status (*finish_fit)(lr_place *place, lr_poisson_fit *fit);
+    /* Where they are not NULL: sums that nothing waits for, of which a place keeps LR_VECTOR_LATER, each in
+     * a slot; `finish_sums` has them, and waits as finish_fit does. */
+    lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
+    lr_status (*finish_sums)(lr_place *place, int slot, lr_vector_sums *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
+    lr_status (*add_terms)(const struct lr_vector_terms *terms); /* of link.h; NULL = the place has none */
 };
 
 extern const struct lr_vector_fns lr_vector_host_fns;

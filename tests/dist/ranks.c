@@ -54,58 +54,88 @@ static void cut(int64_t count, int64_t *offsets)
     offsets[size] = count;
 }
 
-static void fill(lr_vector *vector)
+/* Vectors are at `place`, numbers are looked at on the host. */
+static void fill(float *numbers, lr_vector *vector)
 {
+    const lr_vector host = lr_vector_of_floats(numbers, vector->count);
     for (int64_t k = 0; k < vector->count; k++) {
-        ((float *)vector->values)[k] = (float)value_of(rank, k);
+        numbers[k] = (float)value_of(rank, k);
     }
+    expect(lr_vector_copy(&host, vector) == LR_OK, "a copy to the place");
 }
 
-static void check_sums(lr_comm *comm, int64_t count)
+static void look(const lr_vector *vector, float *numbers)
 {
-    int64_t *offsets = calloc((size_t)size + 1, sizeof(*offsets));
-    lr_vector vector;
-    expect(lr_vector_create(&(lr_vector_params){.count = count}, &vector) == LR_OK, "memory");
-    const float *values = vector.values;
-    fill(&vector);
-    expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
+    lr_vector host = lr_vector_of_floats(numbers, vector->count);
+    expect(lr_vector_copy(vector, &host) == LR_OK, "a copy from the place");
+}
+
+/* Bit for bit: the order is that of the ranks. */
+static void check_shares(lr_comm *comm, lr_vector *vector, float *numbers, const int64_t *offsets)
+{
     int64_t wrong = 0;
+    fill(numbers, vector);
+    expect(lr_comm_sum_shares(comm, offsets, vector) == LR_OK, "sum of shares");
+    look(vector, numbers);
+    for (int64_t k = 0; k < vector->count; k++) {
+        const bool own = k >= offsets[rank] && k < offsets[rank + 1];
+        wrong += own && numbers[k] != (float)sum_of(k);
+        numbers[k] = own ? numbers[k] : -1.0f;
+    }
+    expect(wrong == 0, "a share is not the sum");
+    const lr_vector host = lr_vector_of_floats(numbers, vector->count);
+    expect(lr_vector_copy(&host, vector) == LR_OK, "a copy to the place");
+    expect(lr_comm_gather(comm, offsets, vector) == LR_OK, "gather");
+    look(vector, numbers);
+    for (int64_t k = 0; k < vector->count; k++) {
+        wrong += numbers[k] != (float)sum_of(k);
+    }
+    expect(wrong == 0, "shares of others have not arrived");
+}
+
+static void check_sums(lr_comm *comm, lr_place *place, int64_t count)
+{
+    int64_t *offsets = calloc((size_t)size + 1, sizeof(*offsets)), wrong = 0;
+    float *numbers = calloc((size_t)count, sizeof(*numbers));
+    lr_vector vector;
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = count}, &vector) == LR_OK,
+           "memory");
+    fill(numbers, &vector);
+    expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
+    look(&vector, numbers);
     for (int64_t k = 0; k < count; k++) {
-        wrong += values[k] != (float)sum_of(k); /* bit for bit: the order is that of the ranks */
+        wrong += numbers[k] != (float)sum_of(k);
     }
     expect(wrong == 0, "a sum over the ranks is not that in their order");
     cut(count, offsets);
-    fill(&vector);
-    expect(lr_comm_sum_shares(comm, offsets, &vector) == LR_OK, "sum of shares");
-    for (int64_t k = 0; k < count; k++) {
-        const bool own = k >= offsets[rank] && k < offsets[rank + 1];
-        wrong += own && values[k] != (float)sum_of(k);
-        ((float *)vector.values)[k] = own ? values[k] : -1.0f;
-    }
-    expect(wrong == 0, "a share is not the sum");
-    expect(lr_comm_gather(comm, offsets, &vector) == LR_OK, "gather");
-    for (int64_t k = 0; k < count; k++) {
-        wrong += values[k] != (float)sum_of(k);
-    }
-    expect(wrong == 0, "shares of others have not arrived");
-    fill(&vector);
+    check_shares(comm, &vector, numbers, offsets);
+    fill(numbers, &vector);
     expect(lr_comm_broadcast(comm, size - 1, &vector) == LR_OK, "broadcast");
+    look(&vector, numbers);
     for (int64_t k = 0; k < count; k++) {
-        wrong += values[k] != (float)value_of(size - 1, k);
+        wrong += numbers[k] != (float)value_of(size - 1, k);
     }
     expect(wrong == 0, "a broadcast differs from what was sent");
     lr_vector_destroy(&vector);
+    free(numbers);
     free(offsets);
 }
 
-static void check_doubles(lr_comm *comm)
+static void check_doubles(lr_comm *comm, lr_place *place)
 {
     double numbers[1000];
-    lr_vector vector = lr_vector_of_doubles(numbers, 1000);
+    lr_vector host = lr_vector_of_doubles(numbers, 1000), vector;
+    expect(lr_vector_create(&(lr_vector_params){.place = place,
+                                                .count = 1000,
+                                                .precision = LR_FLOAT64},
+                            &vector) == LR_OK,
+           "memory");
     for (int k = 0; k < 1000; k++) {
         numbers[k] = value_of(rank, k);
     }
+    expect(lr_vector_copy(&host, &vector) == LR_OK, "a copy to the place");
     expect(lr_comm_sum(comm, &vector) == LR_OK, "sum of doubles");
+    expect(lr_vector_copy(&vector, &host) == LR_OK, "a copy from the place");
     for (int k = 0; k < 1000; k++) {
         double sum = 0;
         for (int r = 0; r < size; r++) {
@@ -113,6 +143,7 @@ static void check_doubles(lr_comm *comm)
         }
         expect(numbers[k] == sum, "a sum of doubles");
     }
+    lr_vector_destroy(&vector);
 }
 
 static void check_numbers(lr_comm *comm)
@@ -173,10 +204,96 @@ static void check_mismatch(lr_comm *comm)
     expect(status == (size > 1 ? LR_BAD_INPUT : LR_OK), "vectors of other lengths");
 }
 
+static void check_moves(lr_comm *comm, lr_place *place)
+{
+    check_sums(comm, place, 1);
+    check_sums(comm, place, 1000);
+    check_sums(comm, place, 1234567);
+    check_doubles(comm, place);
+}
+
+static void say_way(const lr_comm *comm)
+{
+    const lr_comm_info info = lr_comm_get_info(comm);
+    if (rank == 0) {
+        printf("by %s: %s\n", info.exchange, info.exchange_reason);
+    }
+}
+
+/* At a place of that kind, then at another one of the same device, then on the host. The bytes that crossed
+ * are told. */
+static void check_device(lr_comm *comm, lr_place_kind kind)
+{
+    for (int turn = 0; turn < 2; turn++) {
+        lr_place *place = lr_place_open(&(lr_place_params){.kind = kind});
+        if (place == NULL) {
+            expect(false, "there is no such place");
+            return;
+        }
+        check_moves(comm, place);
+        lr_place_close(place);
+    }
+    check_moves(comm, NULL);
+    say_way(comm);
+}
+
+/* Of the numbers of a sum, none crosses to the host where ranks exchange directly. */
+static void check_traffic(lr_comm *comm)
+{
+    lr_vector vector;
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 100000}, &vector) == LR_OK,
+           "memory");
+    expect(lr_comm_sum(comm, &vector) == LR_OK, "sum");
+    const lr_traffic traffic = lr_place_get_info(place).traffic;
+    const bool is_direct = strcmp(lr_comm_get_info(comm).exchange, "host memory") != 0;
+    expect((traffic.to_host + traffic.to_device == 0) == is_direct, "bytes that cross");
+    lr_vector_destroy(&vector);
+    lr_place_close(place);
+}
+
+static void say_stranded(void *user)
+{
+    (void)user;
+    printf("rank %d is alone\n", rank);
+    fflush(stdout);
+}
+
+static lr_exchange exchange_named(const char *name)
+{
+    return strcmp(name, "nccl") == 0   ? LR_EXCHANGE_NCCL
+           : strcmp(name, "mpi") == 0  ? LR_EXCHANGE_MPI
+           : strcmp(name, "host") == 0 ? LR_EXCHANGE_HOST
+                                       : LR_EXCHANGE_AUTO;
+}
+
+/* Exchanges until one fails, which all learn. */
+static void check_broken(lr_comm *comm)
+{
+    float number = 1;
+    lr_vector host = lr_vector_of_floats(&number, 1), vector;
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA});
+    expect(lr_vector_create(&(lr_vector_params){.place = place, .count = 1}, &vector) == LR_OK,
+           "memory");
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < 100; k++) {
+        status = lr_comm_sum(comm, &vector);
+    }
+    expect(status == LR_FAILED && lr_comm_get_info(comm).failed_rank == 1, "which rank has failed");
+    expect(lr_comm_sum(comm, &vector) == LR_FAILED, "calls after a failure");
+    expect(lr_vector_copy(&vector, &host) == LR_OK, "the place after a failure");
+    lr_vector_destroy(&vector);
+    lr_place_close(place);
+}
+
 int main(int argc, char **argv)
 {
     const lr_log log = {hear, NULL};
-    lr_comm *comm = lr_comm_open(&(lr_comm_params){.log = &log});
+    lr_comm *comm = lr_comm_open(
+        &(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""),
+                          .log = &log,
+                          .patience_s = 1,
+                          .stranded = say_stranded});
     if (comm == NULL) {
         return 1;
     }
@@ -193,11 +310,18 @@ int main(int argc, char **argv)
         check_difference(comm);
     } else if (strcmp(topic, "mismatch") == 0) {
         check_mismatch(comm);
+    } else if (strcmp(topic, "device") == 0) {
+        check_device(comm, LR_PLACE_CUDA);
+        check_traffic(comm);
+    } else if (strcmp(topic, "which") == 0) {
+        check_traffic(comm);
+        say_way(comm);
+    } else if (strcmp(topic, "drawn") == 0) {
+        check_device(comm, LR_PLACE_GL);
+    } else if (strcmp(topic, "broken") == 0) {
+        check_broken(comm);
     } else {
-        check_sums(comm, 1);
-        check_sums(comm, 1000);
-        check_sums(comm, 1234567);
-        check_doubles(comm);
+        check_moves(comm, NULL);
         check_numbers(comm);
     }
     if (rank == 0 && size > 1) {

@@ -4,7 +4,7 @@
 set(cuda_calls
     __cudaLaunchKernel
     cudaCreateSurfaceObject cudaCreateTextureObject cudaDestroySurfaceObject
-    cudaDestroyTextureObject cudaDeviceGetAttribute cudaDeviceGetStreamPriorityRange
+    cudaDestroyTextureObject cudaDeviceGetAttribute cudaDeviceGetPCIBusId cudaDeviceGetStreamPriorityRange
     cudaDeviceSynchronize cudaEventCreate cudaEventCreateWithFlags cudaEventDestroy
     cudaEventElapsedTime cudaEventElapsedTime_v2 cudaEventRecord cudaEventSynchronize cudaFree
     cudaFreeHost cudaFuncGetAttributes cudaFuncSetAttribute cudaGLGetDevices cudaGetDevice

@@ -40,6 +40,7 @@ CALL(cudaCreateTextureObject,
 CALL(cudaDestroySurfaceObject, (cudaSurfaceObject_t a), (a))
 CALL(cudaDestroyTextureObject, (cudaTextureObject_t a), (a))
 CALL(cudaDeviceGetAttribute, (int *a, enum cudaDeviceAttr b, int c), (a, b, c))
+CALL(cudaDeviceGetPCIBusId, (char *a, int b, int c), (a, b, c))
 CALL(cudaDeviceGetStreamPriorityRange, (int *a, int *b), (a, b))
 CALL(cudaDeviceSynchronize, (void), ())
 CALL(cudaEventCreate, (cudaEvent_t * a), (a))

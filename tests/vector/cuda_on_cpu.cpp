@@ -93,6 +93,14 @@ template <class Real> void run_convolve(const lr_cuda_convolve_pass *pass)
     }
 }
 
+template <class Real> void run_terms(const lr_cuda_terms_pass *pass)
+{
+    const int64_t threads = (int64_t)lr_cuda_vector_groups(pass->count) * LR_VECTOR_GROUP;
+    for (int64_t k = 0; k < threads; k++) {
+        add_terms<Real>(*pass, vector_thread{k, threads});
+    }
+}
+
 } // namespace
 
 int lr_cuda_launch_vector_fill(const lr_cuda_vector_pass *pass, void *stream)
@@ -136,4 +144,10 @@ int lr_cuda_launch_convolve(const lr_cuda_convolve_pass *pass, void *stream)
 {
     return fake_launch_convolve(
         pass->precision == LR_FLOAT64 ? run_convolve<double> : run_convolve<float>, pass, stream);
+}
+
+int lr_cuda_launch_terms(const lr_cuda_terms_pass *pass, void *stream)
+{
+    return fake_launch_terms(pass->precision == LR_FLOAT64 ? run_terms<double> : run_terms<float>,
+                             pass, stream);
 }

@@ -19,6 +19,11 @@ int fake_fault(void)
     return fake_cuda.fails_in > 0 && --fake_cuda.fails_in == 0 ? cudaErrorMemoryAllocation : 0;
 }
 
+void fake_fail_in(int calls)
+{
+    fake_cuda.fails_in = calls;
+}
+
 /* What calls return that have an effect only where they do not fail. */
 #define TRY_CALL()                                                                                 \
     do {                                                                                           \
@@ -70,6 +75,16 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     TRY_CALL();
     *properties = (struct cudaDeviceProp){.totalGlobalMem = (size_t)1 << 33, .major = 9};
     snprintf(properties->name, sizeof(properties->name), "fake device %d", device);
+    return cudaSuccess;
+}
+
+/* Each process has a device of its own, unless they are to share one. */
+cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device)
+{
+    const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    TRY_CALL();
+    snprintf(name, (size_t)size, "fake:%d.%s", device,
+             getenv("LR_TEST_SHARED_GPU") != NULL || rank == NULL ? "0" : rank);
     return cudaSuccess;
 }
 
@@ -218,6 +233,10 @@ struct step {
     lr_cuda_join_pass joined;
     void (*convolve)(const lr_cuda_convolve_pass *pass);
     lr_cuda_convolve_pass convolution;
+    void (*add)(const lr_cuda_terms_pass *pass);
+    lr_cuda_terms_pass terms;
+    void (*call)(void *user); /* a function of the host, as libraries have streams do */
+    void *user;
     struct fake_event event;
 };
 
@@ -247,6 +266,10 @@ static void run_step(const struct step *step)
         step->join(&step->joined);
     } else if (step->convolve != NULL) {
         step->convolve(&step->convolution);
+    } else if (step->add != NULL) {
+        step->add(&step->terms);
+    } else if (step->call != NULL) {
+        step->call(step->user);
     } else if (step->event.stream != NULL) {
         run_until(step->event.stream, step->event.done);
     } else if (step->from != NULL) {
@@ -313,6 +336,18 @@ int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
 {
     fake_cuda.launches++;
     return tell(stream, &(struct step){.convolve = convolve, .convolution = *pass});
+}
+
+int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass,
+                      void *stream)
+{
+    fake_cuda.launches++;
+    return tell(stream, &(struct step){.add = add, .terms = *pass});
+}
+
+int fake_call(void (*call)(void *user), void *user, void *stream)
+{
+    return tell(stream, &(struct step){.call = call, .user = user});
 }
 
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
@@ -387,6 +422,14 @@ cudaError_t cudaEventSynchronize(cudaEvent_t event)
     return cudaSuccess;
 }
 
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t begin, cudaEvent_t end)
+{
+    (void)begin;
+    (void)end;
+    *milliseconds = 1;
+    return cudaSuccess;
+}
+
 /* --- buffers of OpenGL that are lent: copies, which go back when they are given back --- */
 
 static char *lent, *arriving; /* one at a time; NULL = none */
@@ -398,7 +441,7 @@ lr_status lr_cuda_check(int error, const char *what, const lr_log *log)
 
 bool lr_cuda_renders(int device)
 {
-    return fake_cuda.renders == device;
+    return fake_cuda.renders == device || (device == 0 && getenv("LR_TEST_FAKE_RENDERS") != NULL);
 }
 
 static lr_status read_all(const struct gl_buffer *buffer, struct gl_context *ctx)
@@ -463,7 +506,8 @@ void *lr_cuda_address(const struct lr_cuda_object *object, const lr_log *log)
 }
 
 /* Of vectors, and of list mode where a test brings it: what else the plugin has would bring the device in. */
-const struct lr_cuda_plugin lr_cuda_plugin = {.places = &lr_place_cuda_fns,
+const struct lr_cuda_plugin lr_cuda_plugin = {.build = lr_plugin_build,
+                                              .places = &lr_place_cuda_fns,
 #ifdef LR_TEST_FAKE_LISTMODE
                                               .listmode = lr_listmode_cuda_create,
                                               .arrange = lr_listmode_cuda_arrange

@@ -35,6 +35,9 @@ void fake_forget(void);
 /* The fault that it is told to make, where it is this call's turn: 0 = none. */
 int fake_fault(void);
 
+/* Sets fake_cuda.fails_in, for libraries that know it by name alone. */
+void fake_fail_in(int calls);
+
 /* Has the stream do this in its turn; the pass is copied. */
 int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass,
                 void *stream);
@@ -42,6 +45,9 @@ int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_
                      void *stream);
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
                          const lr_cuda_convolve_pass *pass, void *stream);
+int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass,
+                      void *stream);
+int fake_call(void (*call)(void *user), void *user, void *stream);
 int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
                             const lr_cuda_differences_pass *pass, void *stream);
 

@@ -4,6 +4,7 @@
  * Vectors at a place, host, gl or cuda, against loops of this file in double. */
 #include "test.h"
 #include "vector/later.h"
+#include "vector/link.h"
 
 #include "base/mem.h"
 #include "vector/place.h"
@@ -605,6 +606,71 @@ static void a_fit_may_come_later(void **state)
     close_counts(&counts);
 }
 
+/* Two sums that are waited for later are those that are waited for at once, bit for bit. */
+static void sums_may_come_later(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        struct placed x = place_numbers(lengths[k], LR_FLOAT32, 0);
+        struct placed y = place_numbers(lengths[k], LR_FLOAT32, 1);
+        struct lr_later_sums later[2] = {{.slot = 0}, {.slot = 1}};
+        lr_vector_sums now[2];
+        assert_int_equal(lr_vector_add_up_later(&x.part, &y.part, &later[0]), LR_OK);
+        assert_int_equal(lr_vector_add_up_later(&y.part, NULL, &later[1]), LR_OK);
+        assert_true((later[0].place != NULL) == (wanted == LR_PLACE_CUDA));
+        assert_int_equal(lr_later_sums_finish(&later[1]), LR_OK);
+        assert_int_equal(lr_later_sums_finish(&later[0]), LR_OK);
+        assert_int_equal(lr_vector_add_up(&x.part, &y.part, &now[0]), LR_OK);
+        assert_int_equal(lr_vector_add_up(&y.part, NULL, &now[1]), LR_OK);
+        for (int n = 0; n < 2; n++) {
+            assert_memory_equal(&now[n], &later[n].sums, sizeof(now[n]));
+        }
+        discard(&x);
+        discard(&y);
+    }
+}
+
+/* Terms of ranks are added up in their order, in double, and rounded once, wherever they are; what lies
+ * between the pieces is not read. */
+static void check_terms(int64_t count, lr_precision precision, int own)
+{
+    enum { NUM = 3 };
+    const int64_t stride = count + 2;
+    struct placed y = place_numbers(count, precision, 0);
+    struct placed pieces = place_numbers(NUM * stride, precision, 1);
+    const struct lr_vector_terms terms = {&y.part, &pieces.part, stride, own, NUM};
+    const lr_status status = lr_vector_add_terms(&terms);
+    assert_int_equal(status, wanted == LR_PLACE_GL ? LR_USAGE : LR_OK);
+    double *found = read_numbers(&y.part);
+    for (int64_t k = 0; status == LR_OK && k < count; k++) {
+        double sum = 0.0;
+        for (int r = 0; r < NUM; r++) {
+            sum += r == own ? y.numbers[k] : pieces.numbers[r * stride + k];
+        }
+        assert_true(found[k] == (precision == LR_FLOAT64 ? sum : (double)(float)sum));
+    }
+    check_outside(&y);
+    free(found);
+    discard(&y);
+    discard(&pieces);
+}
+
+static void terms_of_ranks(void **state)
+{
+    (void)state;
+    for (int k = 0; k < NUM_LENGTHS; k++) {
+        check_terms(lengths[k], LR_FLOAT32, k % 3);
+        check_terms(lengths[k], LR_FLOAT64, (k + 1) % 3);
+    }
+    struct placed y = place_numbers(5, LR_FLOAT32, 0), pieces = place_numbers(14, LR_FLOAT32, 1);
+    test_log_init(&test);
+    const struct lr_vector_terms few = {&y.part, &pieces.part, 5, 0, 3};
+    assert_int_equal(lr_vector_add_terms(&few), LR_USAGE);
+    assert_non_null(strstr(test.error, wanted == LR_PLACE_GL ? "OpenGL" : "3 pieces of 5 numbers"));
+    discard(&y);
+    discard(&pieces);
+}
+
 static void a_ratio_stays_finite(void **state)
 {
     (void)state;
@@ -733,6 +799,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_same_bits_for_any_number_of_threads),
         cmocka_unit_test(divided_counts),
         cmocka_unit_test(a_fit_may_come_later),
+        cmocka_unit_test(sums_may_come_later),
+        cmocka_unit_test(terms_of_ranks),
         cmocka_unit_test(a_ratio_stays_finite),
         cmocka_unit_test(longer_than_a_block),
         cmocka_unit_test(wrong_calls),

@@ -35,6 +35,9 @@ enum {
     MOST_SUMS = 1 << 26
 };
 
+/* Projections whose times may not have been read yet: the host is never so far ahead that it waits. */
+enum { NUM_CLOCKS = 8 };
+
 /* Memory that grows. */
 struct room {
     void *memory; /* owned */
@@ -55,8 +58,10 @@ struct listmode_cuda {
     struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
     lr_cuda_list_exact exact;        /* of the host */
     lr_cuda_list_pass pass;          /* what all have */
-    cudaEvent_t clock[2];
-    bool is_timed;
+    cudaEvent_t clocks[NUM_CLOCKS][2]; /* of the last projections, in turn */
+    bool is_under_way[NUM_CLOCKS];     /* timed, and not read yet */
+    int64_t num_timed;
+    double last_s, all_s; /* what has been read */
     struct room image, values, map; /* of the host, copied */
 };
 
@@ -292,10 +297,45 @@ static lr_cuda_list_framing framing_of(const struct listmode_cuda *cuda, float *
     return framing;
 }
 
-static lr_status record(struct listmode_cuda *cuda, int end)
+/* Waits for a projection and reads how long it took. */
+static lr_status read_clock(struct listmode_cuda *cuda, int k)
 {
-    cuda->is_timed = end == 1;
-    return check(cuda, (int)cudaEventRecord(cuda->clock[end], cuda->stream), "a clock");
+    float milliseconds = 0;
+    if (!cuda->is_under_way[k]) {
+        return LR_OK;
+    }
+    LR_TRY(check(cuda, (int)cudaEventSynchronize(cuda->clocks[k][1]), "a clock"));
+    LR_TRY(check(cuda,
+                 (int)cudaEventElapsedTime(&milliseconds, cuda->clocks[k][0], cuda->clocks[k][1]),
+                 "a clock"));
+    cuda->is_under_way[k] = false;
+    cuda->last_s = 1e-3 * (double)milliseconds;
+    cuda->all_s += cuda->last_s;
+    return LR_OK;
+}
+
+static lr_status begin_clock(struct listmode_cuda *cuda)
+{
+    const int k = (int)(cuda->num_timed % NUM_CLOCKS);
+    LR_TRY(read_clock(cuda, k));
+    return check(cuda, (int)cudaEventRecord(cuda->clocks[k][0], cuda->stream), "a clock");
+}
+
+static lr_status end_clock(struct listmode_cuda *cuda)
+{
+    const int k = (int)(cuda->num_timed++ % NUM_CLOCKS);
+    cuda->is_under_way[k] = true;
+    return check(cuda, (int)cudaEventRecord(cuda->clocks[k][1], cuda->stream), "a clock");
+}
+
+/* In the order of the projections. */
+static lr_status read_clocks(struct listmode_cuda *cuda)
+{
+    lr_status status = LR_OK;
+    for (int k = 0; status == LR_OK && k < NUM_CLOCKS; k++) {
+        status = read_clock(cuda, (int)((cuda->num_timed + k) % NUM_CLOCKS));
+    }
+    return status;
 }
 
 /* --- forward --- */
@@ -320,11 +360,11 @@ static lr_status project_forward(struct listmode_cuda *cuda, const lr_selection 
                               .pass = cuda->pass};
     const lr_cuda_list_framing framing = framing_of(cuda, image);
     project.pass.values = values;
-    LR_TRY(record(cuda, 0));
+    LR_TRY(begin_clock(cuda));
     LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_fill(&framing), "an image in slices")
                             : LR_OK);
     LR_TRY(take_part(&project));
-    return record(cuda, 1);
+    return end_clock(cuda);
 }
 
 static lr_status forward_here(struct listmode_cuda *cuda, const lr_selection *part,
@@ -366,7 +406,7 @@ static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *pa
     const lr_cuda_list_framing framing = framing_of(cuda, image);
     project.pass.values = values;
     project.pass.values_are_one = values == NULL;
-    LR_TRY(record(cuda, 0));
+    LR_TRY(begin_clock(cuda));
     float *const sums = has_frames(cuda) ? framing.numbers : image;
     const int64_t num_sums =
         has_frames(cuda) ? framing.num_numbers : lr_grid_num_voxels(&cuda->params.model->grid);
@@ -376,7 +416,7 @@ static lr_status project_back(struct listmode_cuda *cuda, const lr_selection *pa
     LR_TRY(take_part(&project));
     LR_TRY(has_frames(cuda) ? check(cuda, lr_cuda_launch_list_add(&framing), "an image in slices")
                             : LR_OK);
-    return record(cuda, 1);
+    return end_clock(cuda);
 }
 
 static lr_status back_here(struct listmode_cuda *cuda, const lr_selection *part,
@@ -396,19 +436,21 @@ static lr_status back(void *self, const lr_selection *part, const lr_vector *val
     return leave(self, back_here(self, part, values, image));
 }
 
+static bool know_times(struct listmode_cuda *cuda)
+{
+    return enter(cuda) == LR_OK && leave(cuda, read_clocks(cuda)) == LR_OK;
+}
+
 static double device_seconds(void *self)
 {
     struct listmode_cuda *cuda = self;
-    float milliseconds = 0;
-    if (!cuda->is_timed || enter(cuda) != LR_OK) {
-        return 0.0;
-    }
-    cudaError_t error = cudaEventSynchronize(cuda->clock[1]);
-    error = error == cudaSuccess
-                ? cudaEventElapsedTime(&milliseconds, cuda->clock[0], cuda->clock[1])
-                : error;
-    return leave(cuda, check(cuda, (int)error, "a clock")) == LR_OK ? 1e-3 * (double)milliseconds
-                                                                    : 0.0;
+    return know_times(cuda) ? cuda->last_s : 0.0;
+}
+
+static double device_clock(void *self)
+{
+    struct listmode_cuda *cuda = self;
+    return know_times(cuda) ? cuda->all_s : 0.0;
 }
 
 /* --- rows: what kernels do, on the host --- */
@@ -468,9 +510,9 @@ static void release(struct listmode_cuda *cuda)
     free_room(&cuda->image);
     free_room(&cuda->values);
     free_room(&cuda->map);
-    for (int k = 0; k < 2; k++) {
-        if (cuda->clock[k] != NULL) {
-            cudaEventDestroy(cuda->clock[k]);
+    for (int k = 0; k < 2 * NUM_CLOCKS; k++) {
+        if (cuda->clocks[k / 2][k % 2] != NULL) {
+            cudaEventDestroy(cuda->clocks[k / 2][k % 2]);
         }
     }
 }
@@ -642,9 +684,11 @@ static lr_status open_here(struct listmode_cuda *cuda)
         LR_TRY(deal_out(cuda, &plan));
         LR_TRY(open_streaming(cuda, plan.most_events));
     }
-    for (int k = 0; k < 2; k++) {
-        LR_TRY(check(cuda, (int)cudaEventCreateWithFlags(&cuda->clock[k], cudaEventDefault),
-                     "a clock"));
+    for (int k = 0; k < 2 * NUM_CLOCKS; k++) {
+        LR_TRY(check(
+            cuda,
+            (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault),
+            "a clock"));
     }
     return LR_OK;
 }
@@ -665,6 +709,7 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
                                               .back = back,
                                               .rows = rows,
                                               .device_seconds = device_seconds,
+                                              .device_clock = device_clock,
                                               .destroy = destroy};
     struct listmode_cuda *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", params->log);
     if (cuda == NULL) {

@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exchanges among processes by NCCL. Numbers are sent as they are and added up by the receiver, so that
+ * sums do not depend on the library, its version or how devices are connected. The communicator does not
+ * block: a rank that fails to meet the others leaves them free to go on without it. */
+#include "cuda_interop/link.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "cuda_interop/lend.h"
+#include "cuda_interop/nccl.h"
+#include "vector/place.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Where the library is told something, it takes a moment to find out what that needs; longer only where
+ * another rank is lost. */
+static const double patience_s = 60.0;
+
+/* Exchanges whose ends may not have been seen yet. */
+enum { NUM_CLOCKS = 16 };
+
+struct clock {
+    cudaEvent_t begin, end;
+    bool is_under_way;
+};
+
+struct lr_link {
+    struct lr_nccl nccl;
+    lr_nccl_comm comm; /* NULL = given up */
+    int device;
+    const lr_log *log;
+    struct clock clocks[NUM_CLOCKS];
+    int64_t num_transfers;
+    double seconds;
+};
+
+/* --- with the device current --- */
+
+static lr_status enter(int device, int *before, const lr_log *log)
+{
+    LR_TRY(lr_cuda_check((int)cudaGetDevice(before), "the current device", log));
+    return *before != device ? lr_cuda_check((int)cudaSetDevice(device), "a CUDA device", log)
+                             : LR_OK;
+}
+
+static lr_status leave(int device, int before, lr_status status)
+{
+    if (before != device) {
+        cudaSetDevice(before);
+    }
+    return status;
+}
+
+/* --- what there is --- */
+
+static lr_status find(lr_place *place, struct lr_link_facts *facts, const lr_log *log)
+{
+    struct lr_nccl nccl;
+    *facts = (struct lr_link_facts){.library = ""};
+    LR_TRY(lr_cuda_check((int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device),
+                                                    lr_cuda_place_device(place)),
+                         "the name of a CUDA device", log));
+    LR_TRY(lr_nccl_load(&nccl, log));
+    snprintf(facts->library, sizeof(facts->library), "NCCL %d.%d.%d", nccl.version / 10000,
+             nccl.version / 100 % 100, nccl.version % 100);
+    return LR_OK;
+}
+
+static lr_status make_key(char key[LR_LINK_KEY_BYTES], const lr_log *log)
+{
+    struct lr_nccl nccl;
+    lr_nccl_id id;
+    LR_TRY(lr_nccl_load(&nccl, log));
+    const int result = nccl.get_id(&id);
+    if (result != LR_NCCL_SUCCESS) {
+        return lr_error(log, LR_FAILED, "NCCL cannot begin: %s", nccl.describe(result));
+    }
+    memcpy(key, id.bytes, sizeof(id.bytes));
+    return LR_OK;
+}
+
+/* --- what NCCL answers --- */
+
+static lr_status report(const struct lr_link *link, int result, const char *what)
+{
+    return lr_error(link->log, LR_FAILED,
+                    "%s: NCCL says %s: set NCCL_DEBUG=WARN to see why, or exchange by the host "
+                    "(--exchange host)",
+                    what, link->nccl.describe(result));
+}
+
+static bool is_well(int result)
+{
+    return result == LR_NCCL_SUCCESS || result == LR_NCCL_IN_PROGRESS;
+}
+
+/* *is_done: it has found out what it was last told needs. */
+static lr_status ask(const struct lr_link *link, const char *what, bool *is_done)
+{
+    int state = LR_NCCL_SUCCESS;
+    const int result = link->nccl.get_error(link->comm, &state);
+    *is_done = state != LR_NCCL_IN_PROGRESS;
+    if (result != LR_NCCL_SUCCESS) {
+        return report(link, result, what);
+    }
+    return is_well(state) ? LR_OK : report(link, state, what);
+}
+
+static lr_status settle(const struct lr_link *link, int result, const char *what)
+{
+    const double begin = lr_clock_seconds();
+    bool is_done = result != LR_NCCL_IN_PROGRESS;
+    if (!is_well(result)) {
+        return report(link, result, what);
+    }
+    while (!is_done) {
+        LR_TRY(ask(link, what, &is_done));
+        if (!is_done && lr_clock_seconds() - begin > patience_s) {
+            return lr_error(link->log, LR_FAILED,
+                            "%s: NCCL has been at it for %.0f s: has another rank been lost?", what,
+                            patience_s);
+        }
+        (void)sched_yield();
+    }
+    return LR_OK;
+}
+
+/* --- life --- */
+
+static void free_clocks(struct lr_link *link)
+{
+    for (int k = 0; k < NUM_CLOCKS; k++) {
+        if (link->clocks[k].begin != NULL) {
+            cudaEventDestroy(link->clocks[k].begin);
+        }
+        if (link->clocks[k].end != NULL) {
+            cudaEventDestroy(link->clocks[k].end);
+        }
+    }
+}
+
+static lr_status make_clocks(struct lr_link *link)
+{
+    for (int k = 0; k < NUM_CLOCKS; k++) {
+        struct clock *clock = &link->clocks[k];
+        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->begin, cudaEventDefault),
+                             "a clock of exchanges", link->log));
+        LR_TRY(lr_cuda_check((int)cudaEventCreateWithFlags(&clock->end, cudaEventDefault),
+                             "a clock of exchanges", link->log));
+    }
+    return LR_OK;
+}
+
+static lr_status meet(struct lr_link *link, const struct lr_link_params *params)
+{
+    lr_nccl_config config = {.size = LR_NCCL_CONFIG_BYTES,
+                             .magic = LR_NCCL_MAGIC,
+                             .version = LR_NCCL_VERSION,
+                             .blocking = 0};
+    lr_nccl_id id;
+    memcpy(id.bytes, params->key, sizeof(id.bytes));
+    LR_TRY(make_clocks(link));
+    const int result = link->nccl.init(&link->comm, params->size, id, params->rank, &config);
+    return is_well(result) && link->comm != NULL ? LR_OK
+                                                 : report(link, result, "ranks cannot be linked");
+}
+
+static void close_here(struct lr_link *link, bool is_whole)
+{
+    if (link->comm != NULL && is_whole &&
+        settle(link, link->nccl.finalize(link->comm), "the end of exchanges") == LR_OK) {
+        (void)link->nccl.destroy(link->comm);
+    } else if (link->comm != NULL) {
+        (void)link->nccl.abort(link->comm);
+    }
+    free_clocks(link);
+}
+
+static void close_link(struct lr_link *link, bool is_whole)
+{
+    int before;
+    if (link == NULL) {
+        return;
+    }
+    if (enter(link->device, &before, link->log) == LR_OK) {
+        close_here(link, is_whole);
+        (void)leave(link->device, before, LR_OK);
+    }
+    free(link);
+}
+
+static lr_status begin(lr_place *place, const struct lr_link_params *params, struct lr_link **link)
+{
+    int before;
+    *link = NULL;
+    struct lr_link *made = lr_alloc(1, sizeof(*made), "a link of ranks", params->log);
+    if (made == NULL) {
+        return LR_FAILED;
+    }
+    made->device = lr_cuda_place_device(place);
+    made->log = params->log;
+    lr_status status = lr_nccl_load(&made->nccl, params->log);
+    if (status == LR_OK) {
+        status = enter(made->device, &before, params->log);
+        status = status == LR_OK ? leave(made->device, before, meet(made, params)) : status;
+    }
+    if (status != LR_OK) {
+        close_link(made, false);
+        return status;
+    }
+    *link = made;
+    return LR_OK;
+}
+
+static lr_status look(struct lr_link *link, bool *is_ready)
+{
+    return ask(link, "ranks cannot be linked", is_ready);
+}
+
+/* --- exchanges --- */
+
+/* What has ended; an event that has not been reached yet tells so. */
+static void read_clock(struct lr_link *link, struct clock *clock)
+{
+    float milliseconds = 0.0f;
+    if (!clock->is_under_way) {
+        return;
+    }
+    if (cudaEventElapsedTime(&milliseconds, clock->begin, clock->end) == cudaSuccess) {
+        link->seconds += 1e-3 * milliseconds;
+        clock->is_under_way = false;
+    } else {
+        (void)cudaGetLastError();
+    }
+}
+
+static double seconds(struct lr_link *link)
+{
+    for (int k = 0; k < NUM_CLOCKS; k++) {
+        read_clock(link, &link->clocks[k]);
+    }
+    return link->seconds;
+}
+
+static int tell(const struct lr_link *link, const struct lr_messages *messages, cudaStream_t stream)
+{
+    const struct lr_nccl *nccl = &link->nccl;
+    int result = nccl->group_start();
+    for (int k = 0; is_well(result) && k < messages->num_sent; k++) {
+        const struct lr_message *message = &messages->sent[k];
+        result = nccl->send(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer,
+                            link->comm, stream);
+    }
+    for (int k = 0; is_well(result) && k < messages->num_received; k++) {
+        const struct lr_message *message = &messages->received[k];
+        result = nccl->receive(message->bytes, (size_t)message->count, LR_NCCL_CHAR, message->peer,
+                               link->comm, stream);
+    }
+    const int ended = nccl->group_end();
+    return is_well(result) ? ended : result;
+}
+
+static lr_status transfer_here(struct lr_link *link, cudaStream_t stream,
+                               const struct lr_messages *messages)
+{
+    static const char what[] = "an exchange among devices";
+    struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
+    read_clock(link, clock);
+    LR_TRY(lr_cuda_check((int)cudaEventRecord(clock->begin, stream), what, link->log));
+    LR_TRY(settle(link, tell(link, messages, stream), what));
+    clock->is_under_way = true;
+    return lr_cuda_check((int)cudaEventRecord(clock->end, stream), what, link->log);
+}
+
+static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr_messages *messages)
+{
+    int before;
+    if (messages->num_sent + messages->num_received == 0) {
+        return LR_OK;
+    }
+    LR_TRY(enter(link->device, &before, link->log));
+    return leave(link->device, before, transfer_here(link, place->cuda_stream, messages));
+}
+
+/* --- by other means --- */
+
+static bool draws(const lr_place *place, const lr_place *gl)
+{
+    const int device = lr_cuda_place_device(place);
+    int before;
+    bool is_so = false;
+    if (gl_context_make_current(gl->ctx) != LR_OK) {
+        return false;
+    }
+    if (enter(device, &before, &place->log) == LR_OK) {
+        is_so = lr_cuda_renders(device);
+        (void)leave(device, before, LR_OK);
+    }
+    gl_context_release(gl->ctx);
+    return is_so;
+}
+
+static lr_status wait(lr_place *place)
+{
+    const int device = lr_cuda_place_device(place);
+    int before;
+    LR_TRY(enter(device, &before, &place->log));
+    return leave(device, before,
+                 lr_cuda_check((int)cudaStreamSynchronize(place->cuda_stream), "work on a vector",
+                               &place->log));
+}
+
+static bool pin(lr_place *place, void *memory, int64_t bytes)
+{
+    const int device = lr_cuda_place_device(place);
+    int before;
+    if (bytes == 0 || enter(device, &before, &place->log) != LR_OK) {
+        return false;
+    }
+    const bool is_pinned =
+        cudaHostRegister(memory, (size_t)bytes, cudaHostRegisterDefault) == cudaSuccess;
+    if (!is_pinned) {
+        (void)cudaGetLastError();
+    }
+    (void)leave(device, before, LR_OK);
+    return is_pinned;
+}
+
+static void unpin(lr_place *place, void *memory)
+{
+    const int device = lr_cuda_place_device(place);
+    int before;
+    if (enter(device, &before, &place->log) == LR_OK) {
+        (void)cudaHostUnregister(memory);
+        (void)leave(device, before, LR_OK);
+    }
+}
+
+const struct lr_link_fns lr_cuda_link_fns = {
+    .find = find,
+    .make_key = make_key,
+    .begin = begin,
+    .look = look,
+    .transfer = transfer,
+    .seconds = seconds,
+    .close = close_link,
+    .draws = draws,
+    .wait = wait,
+    .pin = pin,
+    .unpin = unpin,
+};

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exchanges of processes out of the memory of CUDA devices. */
+#ifndef LR_CUDA_LINK_H
+#define LR_CUDA_LINK_H
+
+#include "vector/link.h"
+
+extern const struct lr_link_fns lr_cuda_link_fns;
+
+/* The number of a CUDA place's device. */
+int lr_cuda_place_device(const lr_place *place);
+
+#endif

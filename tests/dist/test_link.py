@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Exchanges among devices that are the machine's memory: by a library in the place of NCCL, by an MPI that
+is said to take such memory, and through the host; and what comes of each that is missing or fails.
+
+usage: test_link.py LORASTER RANKS TOPIC FOLDER
+"""
+import array
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from ranks import FULL, HANG_S, command, environment, need_mpirun, run_topics
+
+program, ranks_program = sys.argv[1], sys.argv[2]
+built = Path(sys.argv[4])
+need_mpirun(program)
+folder = tempfile.TemporaryDirectory()
+NCCL = {"LORASTER_NCCL": str(built / "nccl_stand_in.so")}
+TAKES_CUDA = {"LD_PRELOAD": str(built / "mpi_takes_cuda.so")}
+WITHOUT = {"LORASTER_NCCL": "/nowhere/libnccl.so.2"}
+
+
+def start(size, words, code=0, **more):
+    """What the ranks print together."""
+    done = subprocess.run(command(size, words), env=dict(environment(program), **more), text=True,
+                          capture_output=True, timeout=HANG_S)
+    assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def moves(size, *words, **more):
+    return start(size, [ranks_program, *words], **more)
+
+
+def devices():
+    """The same bits by all ways: the ranks compare them with sums in their order."""
+    for size in (2, 3, 5) if FULL else (3,):
+        assert "by NCCL 2.21.5: \n" in moves(size, "device", "nccl", **NCCL)
+        assert "by host memory: so it was asked for" in moves(size, "device", "host", **NCCL)
+        assert "by CUDA-aware MPI: " in moves(size, "device", "mpi", **TAKES_CUDA, **NCCL)
+        assert "by NCCL 2.21.5: \n" in moves(size, "drawn", LR_TEST_FAKE_RENDERS="1", **NCCL)
+    assert "by host memory: rank 0 on " in moves(2, "drawn", **NCCL)
+
+
+def link_faults():
+    """What is missing is said, and the next way taken; what is asked for and missing is one error."""
+    old = dict(NCCL, LR_TEST_NCCL_VERSION="21302")
+    lacking = {"LORASTER_NCCL": str(built / "nccl_without_receive.so")}
+    for more, word in ((WITHOUT, "no NCCL (/nowhere/libnccl.so.2: cannot open"),
+                       (lacking, "has no ncclRecv"), (old, "is NCCL of the version 21302"),
+                       (dict(NCCL, LR_TEST_SHARED_GPU="1"), "ranks 0 and 1 share the GPU fake:0.0"),
+                       (dict(NCCL, LR_TEST_NCCL="init 1"), "rank 1 on "),
+                       (dict(NCCL, LR_TEST_NCCL="late 1"), "NCCL says unhandled system error")):
+        said = moves(2, "which", **more)
+        assert "by host memory: " in said and word in said, said
+    assert "by CUDA-aware MPI: rank 0 on " in moves(2, "which", **TAKES_CUDA, **WITHOUT)
+    # An exchange that fails at one rank ends all, with one sentence, of that rank.
+    for transfer in (1, 4):
+        said = moves(3, "broken", "nccl", **NCCL, LR_TEST_NCCL=f"transfer 1 {transfer}")
+        lines = [line for line in said.splitlines() if line.startswith("rank ")]
+        assert len(lines) == 1 and lines[0].startswith("rank 1: an exchange among devices: "), said
+    # A device that is lost while others wait for what it was to send: they are ended, after it has spoken.
+    said = start(3, [ranks_program, "broken", "nccl"], code=1, **NCCL, LR_TEST_NCCL="lose 1 3")
+    assert "rank 1 is alone" in said and "CUDA says" in said, said
+
+
+RING = """\
+name: small ring
+ring: {radius_mm: 30, modules: 8, rings: 1}
+module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+coincidence: {field_of_view_mm: 30}
+tof: {resolution_ps: 400}
+"""
+GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
+PLUGINS = {"LORASTER_PLUGINS": str(built / "plugins"), "LR_TEST_SHARED_BYTES": "50000",
+           "LR_TEST_FAKE_RENDERS": "1", **NCCL}
+
+
+def path(name):
+    return str(Path(folder.name) / name)
+
+
+def loraster(size, *words, code=0, **more):
+    words = [program, *map(str, words)]
+    if size > 1:
+        return start(size, words, code=code, **{**PLUGINS, **more})
+    done = subprocess.run(words, env=dict(environment(program), **{**PLUGINS, **more}), text=True,
+                          capture_output=True, timeout=HANG_S)
+    assert done.returncode == code, f"{words}: {done.returncode}\n{done.stderr}"
+    return done.stdout + done.stderr
+
+
+def image(name):
+    return array.array("f", Path(path(name)).read_bytes()[352:])
+
+
+def apart(a, b):
+    a, b = image(a), image(b)
+    return max(abs(x - y) for x, y in zip(a, b)) / max(a)
+
+
+def prepare():
+    Path(path("ring.yaml")).write_text(RING)
+    ring = ["--scanner", path("ring.yaml"), *GRID]
+    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 20000, "--backend", "native", "-o",
+             path("d.h5"))
+    loraster(1, "simulate", *ring, "--phantom", "spheres", "--counts", 3000, "--tof-ps", 400, "-o",
+             path("e.petsird"))
+    loraster(1, "direct", "deposit", "--events", path("e.petsird"), "--grid", "20,20,5", "--voxel-mm", 2,
+             "--azimuths", 6, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
+    osem = ["--algorithm", "osem", "--subsets", 2]
+    return {
+        "listmode": ["recon", "--operator", "listmode", *ring, "--events", path("e.petsird"), "--backend",
+                     "cuda", "--iterations", 10, *osem],
+        "correspondence": ["recon", *ring, "--data", path("d.h5"), "--backend", "compute",
+                           "--iterations", 2, *osem],
+        "direct": ["recon", "--operator", "direct", "--data", path("h.h5"), "--backend", "compute", "--fit",
+                   "--tof-ps", 50, "--radial-mm", 4, "--axial-mm", 4, "--iterations", 3, *osem],
+    }
+
+
+def images():
+    """recon of the three families gives images of one process, and of list mode the same bits by NCCL as by
+    the host: its sums have an order here."""
+    families = prepare()
+    for name, words in families.items():
+        loraster(1, *words, "-o", path("one.nii"))
+        for size in (2, 3) if name == "listmode" or FULL else (2,):
+            said = loraster(size, *words, "--exchange", "nccl", "--json", "--verbose", "-o",
+                            path("nccl.nii"))
+            found = json.JSONDecoder().raw_decode(said)[0]
+            assert found["ranks"]["exchange"] == "NCCL 2.21.5", found["ranks"]
+            assert "ranks exchange images by NCCL 2.21.5" in said, said
+            print(f"{name}, {size} ranks: {apart('one.nii', 'nccl.nii'):.2g} from one process")
+            assert apart("one.nii", "nccl.nii") < 1e-5, apart("one.nii", "nccl.nii")
+            if name == "listmode" or FULL:
+                loraster(size, *words, "--exchange", "host", "-o", path("host.nii"))
+                least = 0 if name == "listmode" else 1e-6
+                assert apart("nccl.nii", "host.nii") <= least, apart("nccl.nii", "host.nii")
+    words = families["listmode"]
+    said = loraster(2, *words, "-o", path("x.nii"), LR_TEST_SHARED_GPU="1")
+    assert said.count("not by NCCL: ranks 0 and 1 share the GPU") == 1, said
+    said = loraster(2, *words, "--exchange", "nccl", "-o", path("x.nii"), code=4, **WITHOUT)
+    assert said.count("loraster: error") == 1 and "rank 0 of 2" in said, said
+    said = loraster(2, *words, "-o", path("x.nii"), code=1, LR_TEST_NCCL="transfer 1 5")
+    assert said.count("loraster: error") == 1 and "rank 1 of 2" in said and "NCCL says" in said, said
+
+
+run_topics({"devices": devices, "link_faults": link_faults, "images": images})
