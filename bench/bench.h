@@ -192,6 +192,15 @@ double bench_seconds(const struct bench_direction *direction);
 int bench_model_ceilings(const struct bench_result *result, int direction,
                          struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
 
+/* Voxels of lines a second, and bytes that must be read and written. */
+struct bench_visits {
+    double forward_per_s, back_per_s, bytes_per_s;
+};
+
+/* The same for list mode. */
+int bench_visit_ceilings(const char *device, const struct bench_visits *visits,
+                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS]);
+
 /* Multiplications fused with additions count as two; 0 on a device whose ceiling is not known. */
 double bench_flop_ceiling(const char *device);
 

@@ -59,9 +59,54 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     return LR_OK;
 }
 
+/* The step before fast math, and that. */
+static lr_status measure_fastmath(struct listmode_bench *bench, struct listmode_way *way)
+{
+    static const lr_listmode_variant steps[2] = {LR_LISTMODE_SORTED, LR_LISTMODE_FASTMATH};
+    for (int k = 0; k < 2; k++) {
+        way->variant = steps[k];
+        CLI_TRY(measure(bench, way));
+    }
+    return LR_OK;
+}
+
+static void set_blocks(const char *name, int count)
+{
+    char text[16];
+    snprintf(text, sizeof(text), "%d", count);
+    if (count > 0) {
+        (void)setenv(name, text, 1);
+    } else {
+        (void)unsetenv(name);
+    }
+}
+
+/* Blocks of several sizes, several of them for each multiprocessor: cuda reads how many when an operator is
+ * made (docs/method/listmode.md, "Backend cuda"). */
+static lr_status measure_blocks(struct listmode_bench *bench, struct listmode_way *way)
+{
+    static const int threads[] = {128, 256, 512, 768}, blocks[] = {1, 2, 4, 8};
+    lr_status status = LR_OK;
+    way->variant = LR_LISTMODE_FASTEST;
+    for (int k = 0; status == LR_OK && k < 16; k++) {
+        way->threads = threads[k / 4];
+        way->blocks = blocks[k % 4];
+        set_blocks("LORASTER_LISTMODE_THREADS", way->threads);
+        set_blocks("LORASTER_LISTMODE_BLOCKS", way->blocks);
+        status = measure(bench, way);
+    }
+    way->threads = way->blocks = 0;
+    set_blocks("LORASTER_LISTMODE_THREADS", 0);
+    set_blocks("LORASTER_LISTMODE_BLOCKS", 0);
+    return status;
+}
+
 /* The paper's steps are ways of cuda. */
 static lr_status measure_variants(struct listmode_bench *bench, struct listmode_way *way)
 {
+    if (way->what->has_fastmath || way->what->has_blocks) {
+        return way->what->has_fastmath ? measure_fastmath(bench, way) : measure_blocks(bench, way);
+    }
     const bool is_ladder = way->what->has_ladder && bench->variant == LR_LISTMODE_FASTEST;
     for (int variant = LR_LISTMODE_SIMPLE; is_ladder && variant <= LR_LISTMODE_FASTMATH;
          variant++) {
@@ -79,7 +124,21 @@ static bool has_kernel(const struct listmode_bench *bench, int kernel,
 {
     const bool is_usual = kernel != LR_LISTMODE_EXACT || bench->is_exact_alone ||
                           strcmp(what->table, listmode_tables[0]) == 0;
-    return bench->kernels[kernel] && is_usual;
+    const bool is_tube_alone = what->has_fastmath || what->has_blocks || what->has_collisions;
+    return bench->kernels[kernel] && is_usual && (kernel == LR_LISTMODE_TUBE || !is_tube_alone);
+}
+
+/* The paper tells what fast math does with time of flight. */
+static bool has_time(const struct listmode_bench *bench, bool has_tof,
+                     const struct listmode_case *what)
+{
+    return has_tof ? bench->with_tof : bench->without_tof && !what->has_fastmath;
+}
+
+/* Of cuda alone. */
+static bool is_of_cuda(const struct listmode_case *what)
+{
+    return what->has_ladder || what->has_fastmath || what->has_blocks;
 }
 
 /* With and without time of flight, by every kernel. */
@@ -89,7 +148,7 @@ static lr_status measure_kernels(struct listmode_bench *bench, struct listmode_w
         for (int has_tof = 0; has_tof < 2 && has_kernel(bench, kernel, way->what); has_tof++) {
             way->kernel = (lr_listmode_kernel)kernel;
             way->has_tof = has_tof != 0;
-            if (has_tof ? bench->with_tof : bench->without_tof) {
+            if (has_time(bench, way->has_tof, way->what)) {
                 CLI_TRY(measure_variants(bench, way));
             }
         }
@@ -112,10 +171,10 @@ static lr_status measure_cases(struct listmode_bench *bench)
     for (const struct listmode_case *what = listmode_cases; what->table != NULL; what++) {
         struct listmode_way way = {.what = what, .backend = bench->backend};
         for (int k = 0; is_chosen(bench, what) &&
-                        k < (bench->is_all && !what->has_ladder ? LISTMODE_NUM_BACKENDS : 1);
+                        k < (bench->is_all && !is_of_cuda(what) ? LISTMODE_NUM_BACKENDS : 1);
              k++) {
             way.backend = bench->is_all ? listmode_backends[k] : bench->backend;
-            way.backend = what->has_ladder ? "cuda" : way.backend;
+            way.backend = is_of_cuda(what) ? "cuda" : way.backend;
             CLI_TRY(measure_kernels(bench, &way));
         }
     }
@@ -148,6 +207,8 @@ static lr_status say_all(const struct listmode_bench *bench)
         write_json(bench, stdout);
     } else {
         listmode_print_fits(bench);
+        listmode_print_paper(bench);
+        listmode_print_peers(bench);
     }
     return bench->path != NULL ? write_file(bench) : LR_OK;
 }
@@ -219,6 +280,9 @@ static lr_status run(struct cli_args *args)
         return report_error(args->report, LR_FAILED, "no memory for the figures");
     }
     const lr_status status = run_chosen(bench, args);
+    for (int k = 0; k < bench->num_outcomes; k++) {
+        free(bench->outcomes[k].image);
+    }
     lr_lors_destroy(bench->lors);
     lr_scanner_destroy(bench->scanner);
     free(bench);
@@ -229,7 +293,8 @@ static const struct cli_option options[] = {
     {"--table", "NAME",
      "the paper's lines (table I), widths (V), voxels (IV) and both (III), all of which are the "
      "default; first (75 x 75 x 26 voxels, a million lines), linear (to 100 million), ladder (the "
-     "paper's steps), public (10 million on a Discovery MI, 34 subsets)",
+     "paper's steps, figure 5), public (10 million on a Discovery MI, 34 subsets), fastmath (table "
+     "II), blocks (figure 6), collisions (figure 3)",
      false},
     {"--kernel", "NAME", "tube, line or exact; default all, exact in the first table only", false},
     {"--only-tof", NULL, "nothing without time of flight", false},

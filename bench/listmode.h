@@ -3,7 +3,8 @@
  *
  * The parts of `loraster bench listmode`: listmode.c reads the command line and goes through the
  * cases, listmode_cases.c has them with the paper's figures, listmode_lines.c the scanner and its
- * random events, listmode_measure.c the clock, listmode_tables.c what is said. The paper is that of
+ * random events, listmode_measure.c the clock, listmode_tables.c what is said, listmode_paper.c what is
+ * said of the paper's other tables and figures, listmode_peers.c what others reach. The paper is that of
  * lr/listmode.h. */
 #ifndef LR_BENCH_LISTMODE_H
 #define LR_BENCH_LISTMODE_H
@@ -15,7 +16,7 @@
 enum {
     LISTMODE_NUM_KERNELS = 3,
     LISTMODE_NUM_BACKENDS = 4,
-    LISTMODE_NUM_TABLES = 8,
+    LISTMODE_NUM_TABLES = 11,
     LISTMODE_FIRST_DEFAULT = 1, /* of the tables: the paper's are measured where none is named */
     LISTMODE_LAST_DEFAULT = 4,
     LISTMODE_MOST_OUTCOMES = 512,
@@ -34,6 +35,9 @@ struct listmode_case {
     int subsets;        /* of an iteration; 0 = 1 */
     int iterations;     /* of the reconstruction; 0 = none is meant */
     bool has_ladder;    /* by the paper's steps, too */
+    bool has_fastmath;  /* by the two steps that tell what fast math does */
+    bool has_blocks;    /* by blocks of several sizes */
+    bool has_collisions;
 };
 
 extern const char *const listmode_tables[LISTMODE_NUM_TABLES + 1];
@@ -48,6 +52,8 @@ struct listmode_way {
     bool has_tof;
     const char *backend; /* NULL = auto */
     lr_listmode_variant variant;
+    int threads,
+        blocks; /* of a block of cuda, and for each multiprocessor; 0 = the backend's own */
 };
 
 /* By the wall clock, and by the device's own (0 = it has none). */
@@ -63,6 +69,13 @@ struct listmode_outcome {
     double partition_s, sort_s;
     struct listmode_seconds forward, back, iteration; /* iteration: both, ratio and update */
     double visits;                                    /* voxels a line */
+    double joules;                                    /* of an iteration; 0 = not told */
+    char energy_source[8];
+    struct listmode_collisions {
+        double share; /* of writes to a voxel that another line of 32 has written */
+        int most;     /* lines of 32 in one voxel; 0 = not counted */
+    } collisions;
+    float *image; /* owned by the bench: of an iteration, where fast math is meant; else NULL */
 };
 
 struct listmode_bench {
@@ -108,6 +121,18 @@ void listmode_draw(const struct listmode_bench *bench, const lr_grid *grid, lr_e
  * lacks the kernel; LR_CANCELLED. */
 lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome);
 
+/* Of the outcome's way, in the order in which lines are drawn: backend native has their rows. */
+lr_status listmode_count_collisions(const struct listmode_bench *bench, const lr_event *events,
+                                    struct listmode_outcome *outcome);
+
+/* Root mean square of the difference over the range of the first one's values. */
+double listmode_deviation(const float *image, const float *other, int64_t count);
+
+/* An operator of backend native, of the first `count` events. NULL, logged. */
+lr_operator *listmode_make_native(const struct listmode_bench *bench,
+                                  const struct listmode_way *way, const lr_event *events,
+                                  int64_t count);
+
 /* Of an iteration. */
 int listmode_subsets(const struct listmode_bench *bench, const struct listmode_case *what);
 
@@ -119,6 +144,16 @@ void listmode_print(const struct listmode_bench *bench, const struct listmode_ou
 
 /* T = a N + b of the table of lines, beside the paper's, where it was measured. */
 void listmode_print_fits(const struct listmode_bench *bench);
+/* Tables and figures that need several outcomes. */
+void listmode_print_paper(const struct listmode_bench *bench);
+
+/* Other projectors beside the outcomes of their lines and image. */
+void listmode_print_peers(const struct listmode_bench *bench);
+void listmode_json_peers(const struct listmode_bench *bench, struct json *json);
+
+/* What the voxels that were visited are of what a device reaches: fills at most 3, and returns how many; 0
+ * where that is not known. */
+int listmode_ceilings(const struct listmode_outcome *outcome, struct bench_ceiling ceilings[3]);
 void listmode_json(const struct listmode_bench *bench, struct json *json);
 
 #endif

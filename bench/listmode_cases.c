@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Tables I and III to V of the paper: milliseconds for forward and back projection and the update; its
- * steps, more lines than it has, and the image of a public data set. */
+ * Tables I to V of the paper: milliseconds for forward and back projection and the update; its figures 3, 5
+ * and 6; more lines than it has, and the image of a public data set. */
 #include "listmode.h"
 
 const char *const listmode_tables[LISTMODE_NUM_TABLES + 1] = {
-    "first", "lines", "widths", "voxels", "both", "linear", "ladder", "public", NULL};
+    "first",  "lines",  "widths",   "voxels", "both",       "linear",
+    "ladder", "public", "fastmath", "blocks", "collisions", NULL};
 
 #define WHOLE_BODY                                                                                 \
     {                                                                                              \
@@ -61,5 +62,13 @@ const struct listmode_case listmode_cases[] = {
      .voxel_mm = 2.78,
      .subsets = 34,
      .iterations = 2},
+    /* table II: with time of flight, the step before fast math and the last one */
+    {"fastmath", WHOLE_BODY, 3, 1, .paper_ms = {0, 61}, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 5, 1, .paper_ms = {0, 128}, .has_fastmath = true},
+    {"fastmath", WHOLE_BODY, 7, 1, .paper_ms = {0, 226}, .has_fastmath = true},
+    /* figure 6 */
+    {"blocks", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_blocks = true},
+    /* figure 3 */
+    {"collisions", WHOLE_BODY, 3, 1, .paper_ms = {95, 61}, .has_collisions = true},
     {0},
 };

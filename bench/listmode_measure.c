@@ -2,6 +2,10 @@
  * Copyright The LORaster authors */
 #include "listmode.h"
 
+#include "energy.h"
+
+#include <math.h>
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,7 +14,8 @@ enum {
     COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
     COUNTED_VOXELS = 1 << 20, /* in an image of so many; fewer lines in a larger one */
     COUNTED_EXACT_LINES = 50, /* of exact elements, which take longer */
-    MOST_IN_A_ROW = 32        /* iterations that one look at the clock is of */
+    MOST_IN_A_ROW = 32,       /* iterations that one look at the clock is of */
+    ENERGY_SECONDS = 2        /* of iterations between two looks at a counter of energy, at least */
 };
 
 /* --- the operator --- */
@@ -47,6 +52,16 @@ static lr_operator *make_operator(const struct listmode_bench *bench,
                               .progress = &bench->report->progress});
 }
 
+lr_operator *listmode_make_native(const struct listmode_bench *bench,
+                                  const struct listmode_way *way, const lr_event *events,
+                                  int64_t count)
+{
+    struct listmode_way native = *way;
+    native.backend = "native";
+    native.variant = LR_LISTMODE_FASTEST;
+    return make_operator(bench, &native, events, count);
+}
+
 /* --- voxels a line --- */
 
 static lr_status add_elements(void *user, const lr_row *row)
@@ -67,11 +82,8 @@ static lr_status count_visits(const struct listmode_bench *bench, const lr_event
         outcome->way.kernel == LR_LISTMODE_EXACT ? COUNTED_EXACT_LINES : COUNTED_LINES;
     const int64_t most = fit > usual ? usual : fit < COUNTED_LEAST ? COUNTED_LEAST : fit;
     const int64_t count = outcome->lines < most ? outcome->lines : most;
-    struct listmode_way way = outcome->way;
     double elements = 0;
-    way.backend = "native";
-    way.variant = LR_LISTMODE_FASTEST;
-    lr_operator *op = make_operator(bench, &way, events, count);
+    lr_operator *op = listmode_make_native(bench, &outcome->way, events, count);
     const lr_row_sink sink = {.take = add_elements, .user = &elements};
     const lr_status status =
         op != NULL ? lr_operator_lor_rows(op, NULL, &sink) : report_reason(bench->report);
@@ -187,7 +199,60 @@ static lr_status time_work(const struct listmode_bench *bench, struct running *r
     return LR_OK;
 }
 
+/* --- energy --- */
+
+static double num_iterations(const struct listmode_outcome *outcome)
+{
+    return fmax(1.0, ceil(ENERGY_SECONDS / fmax(outcome->iteration.wall, 1e-6)));
+}
+
+static lr_status read_energy(struct running *running, struct energy_meter *meter,
+                             struct listmode_outcome *outcome)
+{
+    const double times = num_iterations(outcome);
+    double before, after;
+    CLI_TRY(finish(running));
+    const bool is_told = energy_read(meter, &before);
+    for (double k = 0; is_told && k < times; k++) {
+        CLI_TRY(iterate(running));
+    }
+    CLI_TRY(finish(running));
+    if (is_told && energy_read(meter, &after) && after > before) {
+        outcome->joules = (after - before) / times;
+        snprintf(outcome->energy_source, sizeof(outcome->energy_source), "%s",
+                 energy_source(meter));
+    }
+    return LR_OK;
+}
+
+/* Of whole cards or processors: what else they do meanwhile counts, too. */
+static lr_status measure_energy(const struct listmode_bench *bench, struct running *running,
+                                struct listmode_outcome *outcome)
+{
+    struct energy_meter *meter =
+        energy_open(&(struct energy_params){.is_gpu = lr_operator_get_info(running->op)->is_gpu,
+                                            .device = outcome->device,
+                                            .number = bench->device});
+    const lr_status status = meter != NULL ? read_energy(running, meter, outcome) : LR_OK;
+    energy_close(meter);
+    return status;
+}
+
 /* --- one line of a table --- */
+
+/* The image of one iteration. */
+static lr_status keep_image(const struct listmode_bench *bench, struct running *running,
+                            struct listmode_outcome *outcome)
+{
+    const int64_t count = running->image.count;
+    outcome->image = malloc((size_t)count * sizeof(*outcome->image));
+    if (outcome->image == NULL) {
+        return report_error(bench->report, LR_FAILED, "no memory for an image");
+    }
+    lr_vector host = lr_vector_of_floats(outcome->image, count);
+    CLI_TRY(iterate(running));
+    return lr_vector_copy(&running->image, &host);
+}
 
 static lr_status make_vectors(const struct listmode_bench *bench, struct running *running)
 {
@@ -210,9 +275,11 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
                              struct listmode_outcome *outcome)
 {
     CLI_TRY(make_vectors(bench, running));
+    CLI_TRY(outcome->way.what->has_fastmath ? keep_image(bench, running, outcome) : LR_OK);
     CLI_TRY(time_work(bench, running, project, &outcome->forward));
     CLI_TRY(time_work(bench, running, back_project, &outcome->back));
-    return time_work(bench, running, iterate, &outcome->iteration);
+    CLI_TRY(time_work(bench, running, iterate, &outcome->iteration));
+    return measure_energy(bench, running, outcome);
 }
 
 static lr_status measure_events(const struct listmode_bench *bench, const lr_event *events,
@@ -237,7 +304,10 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     lr_vector_destroy(&running.ones);
     lr_vector_destroy(&running.values);
     lr_operator_destroy(running.op);
-    return status == LR_OK ? count_visits(bench, events, outcome) : status;
+    CLI_TRY(status);
+    CLI_TRY(outcome->way.what->has_collisions ? listmode_count_collisions(bench, events, outcome)
+                                              : LR_OK);
+    return count_visits(bench, events, outcome);
 }
 
 lr_status listmode_measure(const struct listmode_bench *bench, struct listmode_outcome *outcome)

@@ -18,14 +18,20 @@ static double paper_ms(const struct listmode_outcome *outcome)
 
 void listmode_print_heading(const struct listmode_bench *bench)
 {
-    printf("Commit %s. Random lines, %lld for each million of the paper's; times are for the "
-           "paper's number of them. ms: forward and back by the device's clock where it has one; "
-           "iteration (both, ratio and update) by the wall; events partitioned (the paper: 12 ms a "
-           "million) and sorted where they have TOF (64 ms, and 262 ms for 5 million) once.\n\n",
-           bench_commit, (long long)bench->lines);
+    printf(
+        "Commit %s. Random lines, %lld for each million of the paper's; times are for the "
+        "paper's number of them. ms: forward and back by the device's clock where it has one; "
+        "iteration (both, ratio and update) by the wall; events partitioned (the paper: 12 ms a "
+        "million) and sorted where they have TOF (64 ms, and 262 ms for 5 million) once. Loads and "
+        "adds: "
+        "voxels of lines, forward as a share of the loads of shared memory that the device "
+        "reaches, back of its integer atomics there. J: of an iteration, where a driver tells it "
+        "(NVML: the card; RAPL: the processors).\n\n",
+        bench_commit, (long long)bench->lines);
     printf("| table | image | width | lines | kernel | backend | forward | back | iteration | "
-           "paper | 10^6 lines/s | 10^9 voxels/s | partition | sort | prepared, s |\n"
-           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+           "paper | 10^6 lines/s | 10^9 voxels/s | loads | adds | J | partition | sort | prepared, "
+           "s |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|---|\n");
 }
 
 static void print_backend(const struct listmode_outcome *outcome)
@@ -34,6 +40,33 @@ static void print_backend(const struct listmode_outcome *outcome)
     const bool is_step = variant != LR_LISTMODE_FASTEST;
     printf("%s%s%s | ", outcome->backend, is_step ? ", " : "",
            is_step ? common_listmode_variants[variant - LR_LISTMODE_SIMPLE] : "");
+}
+
+/* Also of the paper's figure 6. */
+static void print_kernel(const struct listmode_way *way)
+{
+    printf("%s%s", listmode_kernels[way->kernel], way->has_tof ? ", TOF" : "");
+    if (way->threads > 0) {
+        printf(", %d x %d threads", way->blocks, way->threads);
+    }
+    printf(" | ");
+}
+
+static void print_rates(const struct listmode_outcome *outcome)
+{
+    struct bench_ceiling ceilings[3];
+    const double rate = (double)outcome->lines / outcome->iteration.wall;
+    printf("%.4g | %.4g | ", 1e-6 * rate, 2e-9 * rate * outcome->visits);
+    if (listmode_ceilings(outcome, ceilings) > 0) {
+        printf("%.2g %% | %.2g %% | ", 100 * ceilings[0].fraction, 100 * ceilings[1].fraction);
+    } else {
+        printf("not known | not known | ");
+    }
+    if (outcome->joules > 0) {
+        printf("%.3g, %s | ", outcome->joules, outcome->energy_source);
+    } else {
+        printf("not told | ");
+    }
 }
 
 static void print_paper(const struct listmode_outcome *outcome)
@@ -47,19 +80,18 @@ static void print_paper(const struct listmode_outcome *outcome)
 void listmode_print(const struct listmode_bench *bench, const struct listmode_outcome *outcome)
 {
     const struct listmode_case *what = outcome->way.what;
-    const double rate = (double)outcome->lines / outcome->iteration.wall;
     (void)bench;
-    printf("| %s | %d x %d x %d | %d | %lld | %s%s | ", what->table, what->size[0], what->size[1],
-           what->size[2], what->width, (long long)outcome->lines,
-           listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? ", TOF" : "");
+    printf("| %s | %d x %d x %d | %d | %lld | ", what->table, what->size[0], what->size[1],
+           what->size[2], what->width, (long long)outcome->lines);
+    print_kernel(&outcome->way);
     print_backend(outcome);
     printf("%.4g | %.4g | %.4g | ", ms_a_million(outcome, listmode_best(&outcome->forward)),
            ms_a_million(outcome, listmode_best(&outcome->back)),
            ms_a_million(outcome, outcome->iteration.wall));
     print_paper(outcome);
-    printf("%.4g | %.4g | %.3g | %.3g | %.3g |\n", 1e-6 * rate, 2e-9 * rate * outcome->visits,
-           ms_a_million(outcome, outcome->partition_s), ms_a_million(outcome, outcome->sort_s),
-           outcome->prepare_s);
+    print_rates(outcome);
+    printf("%.3g | %.3g | %.3g |\n", ms_a_million(outcome, outcome->partition_s),
+           ms_a_million(outcome, outcome->sort_s), outcome->prepare_s);
     fflush(stdout);
 }
 
@@ -141,6 +173,23 @@ static void json_seconds(struct json *json, const char *key, const struct listmo
     json_close(json, '}');
 }
 
+static void json_ceilings(struct json *json, const struct listmode_outcome *outcome)
+{
+    struct bench_ceiling ceilings[3];
+    const int count = listmode_ceilings(outcome, ceilings);
+    json_open(json, "ceilings", '[');
+    for (int k = 0; k < count; k++) {
+        json_open(json, NULL, '{');
+        json_text(json, "what", ceilings[k].what);
+        json_text(json, "unit", ceilings[k].unit);
+        json_number(json, "rate", ceilings[k].rate);
+        json_number(json, "ceiling", ceilings[k].ceiling);
+        json_number(json, "fraction", ceilings[k].fraction);
+        json_close(json, '}');
+    }
+    json_close(json, ']');
+}
+
 static void json_outcome(const struct listmode_bench *bench, struct json *json,
                          const struct listmode_outcome *outcome)
 {
@@ -165,6 +214,15 @@ static void json_outcome(const struct listmode_bench *bench, struct json *json,
     json_seconds(json, "back", &outcome->back);
     json_seconds(json, "iteration", &outcome->iteration);
     json_number(json, "visits_a_line", outcome->visits);
+    json_number(json, "voxels_per_s",
+                2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
+    json_ceilings(json, outcome);
+    json_number(json, "joules", outcome->joules);
+    json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
+    json_int(json, "block_threads", outcome->way.threads);
+    json_int(json, "blocks", outcome->way.blocks);
+    json_number(json, "collisions", outcome->collisions.share);
+    json_int(json, "most_collisions", outcome->collisions.most);
     json_number(json, "paper_ms", paper_ms(outcome));
     json_close(json, '}');
 }
@@ -178,4 +236,5 @@ void listmode_json(const struct listmode_bench *bench, struct json *json)
         json_outcome(bench, json, &bench->outcomes[k]);
     }
     json_close(json, ']');
+    listmode_json_peers(bench, json);
 }

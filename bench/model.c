@@ -29,13 +29,15 @@ static const double bytes_per_lor_value = 4;
 struct device_ceilings {
     const char *name; /* part of the renderer's */
     double flop_per_s;
-    double adds_per_s;       /* float atomics, neighbouring lanes to neighbouring addresses */
-    double l2_bytes_per_s;   /* read */
-    double copy_bytes_per_s; /* device memory, read and written */
+    double adds_per_s;         /* float atomics, neighbouring lanes to neighbouring addresses */
+    double l2_bytes_per_s;     /* read */
+    double copy_bytes_per_s;   /* device memory, read and written */
+    double window_loads_per_s; /* of shared memory, each lane in a window of its own */
+    double whole_adds_per_s;   /* atomics of 32-bit integers in shared memory, at random */
 };
 
 static const struct device_ceilings known_ceilings[] = {
-    {"NVIDIA H200", 65.1e12, 926e9, 9.2e12, 4.23e12},
+    {"NVIDIA H200", 65.1e12, 926e9, 9.2e12, 4.23e12, 2356e9, 2929e9},
 };
 
 static const struct device_ceilings *find_ceilings(const char *device)
@@ -62,6 +64,21 @@ double bench_seconds(const struct bench_direction *direction)
 static struct bench_ceiling share(const char *what, const char *unit, double rate, double ceiling)
 {
     return (struct bench_ceiling){what, unit, ceiling, rate, rate / ceiling};
+}
+
+int bench_visit_ceilings(const char *device, const struct bench_visits *visits,
+                         struct bench_ceiling ceilings[BENCH_MAX_CEILINGS])
+{
+    const struct device_ceilings *known = find_ceilings(device);
+    if (known == NULL) {
+        return 0;
+    }
+    ceilings[0] =
+        share("forward, loads", "loads/s", visits->forward_per_s, known->window_loads_per_s);
+    ceilings[1] =
+        share("back, integer atomics", "adds/s", visits->back_per_s, known->whole_adds_per_s);
+    ceilings[2] = share("memory", "bytes/s", visits->bytes_per_s, known->copy_bytes_per_s);
+    return 3;
 }
 
 int bench_model_ceilings(const struct bench_result *result, int direction,

@@ -218,6 +218,10 @@ class Bench(ProgramTest):
         section = (self.source_root / "docs/formats/json.md").read_text().split("## bench listmode")[1]
         for key in [*found, *cases[0]]:
             self.assertTrue(key in ("verb", "version") or f"`{key}`" in section, key)
+        for case in cases:
+            self.assertEqual(case["energy_source"] is None, case["joules"] == 0)
+        for key in found["peers"][0]:
+            self.assertIn(f"`{key}`", section)
 
     def test_lines_and_subsets(self):
         """As many lines as asked for, in subsets, which change nothing else."""
@@ -242,6 +246,18 @@ class Bench(ProgramTest):
         for case in found["cases"]:
             for work in ("forward", "back", "iteration"):
                 self.assertGreater(case[work]["wall_s"], 0)
+
+    def test_collisions(self):
+        """Lines cross: some voxels are those of several of 32; with times of flight they are shorter, and cross
+        less."""
+        shown, found = self.figures("--table", "collisions", "--events", "320")
+        without, with_tof = found["cases"]
+        self.assertTrue(0 < with_tof["collisions"] < without["collisions"] < 0.2, found["cases"])
+        for case in found["cases"]:
+            self.assertTrue(2 <= case["most_collisions"] <= 32)
+            self.assertAlmostEqual(case["voxels_per_s"] * case["iteration"]["wall_s"],
+                                   2 * case["visits_a_line"] * case["lines"], delta=1e-6 * case["lines"])
+        self.assertEqual(len(re.findall(r"^Collisions \(figure 3\)", shown, re.M)), 2)
 
     def test_mistakes(self):
         self.refuse(2, "contradict", "bench", "listmode", "--only-tof", "--without-tof")

@@ -186,6 +186,39 @@ static void test_few_large_values_leave_the_others(void **state)
     free_both(&seen);
 }
 
+/* A few values are 2^9 times as large as the others: voxels that only the others see have their image to the
+ * digits that it has without the large ones. */
+static void test_small_values_are_kept(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    const lr_listmode_params params = params_on(&grid, CASE_TUBE, &timed);
+    double *y[2] = {case_doubles(COUNT), case_doubles(COUNT)}, most = 0;
+    uint64_t seed = 36;
+    for (int64_t n = 0; n < COUNT; n++) {
+        const double value = (double)(float)(1.0 + test_random(&seed));
+        y[0][n] = n % 16 == 0 ? value : 0;
+        y[1][n] = n % 16 == 0 ? value : 0x1p-9 * value;
+    }
+    struct both large = both_of(&params, "cpu", y[0]), expected = both_of(&params, "cpu", y[1]);
+    struct both found = both_of(&params, backend, y[1]);
+    int64_t seen = 0;
+    for (int64_t v = 0; v < found.num_voxels; v++) {
+        most = large.image[v] == 0 ? fmax(most, expected.image[v]) : most;
+        seen += large.image[v] == 0 && expected.image[v] > 0;
+    }
+    assert_true(seen > 100);
+    for (int64_t v = 0; v < found.num_voxels; v++) {
+        assert_true(large.image[v] != 0 || fabs(found.image[v] - expected.image[v]) <= 1e-5 * most);
+    }
+    for (int k = 0; k < 2; k++) {
+        free(y[k]);
+    }
+    free_both(&large);
+    free_both(&expected);
+    free_both(&found);
+}
+
 /* --- events that do not fit --- */
 
 static void test_streamed_events(void **state)
@@ -436,6 +469,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_sizes_of_values),
         cmocka_unit_test(test_sums_do_not_overflow),
         cmocka_unit_test(test_few_large_values_leave_the_others),
+        cmocka_unit_test(test_small_values_are_kept),
         cmocka_unit_test(test_streamed_events),
         cmocka_unit_test(test_arranged),
         cmocka_unit_test(test_variants),

@@ -133,8 +133,15 @@ struct angle_strip {
      * terms of second order. */
     __host__ __device__ float angle(const clamped_line &upper, const clamped_line &lower) const
     {
+        return angle_from(upper, lower, x * x + height * height);
+    }
+
+    /* squares: of x and the height together. */
+    __host__ __device__ float angle_from(const clamped_line &upper, const clamped_line &lower,
+                                         float squares) const
+    {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
-        const float root = per_root(x * x + at * at + height * height), inverse = root * root;
+        const float root = per_root(squares + at * at), inverse = root * root;
         const float xx = width * width * (tall + upper.second - lower.second);
         const float yy = tall * (tall * tall + 0.5f * (upper.variance + lower.variance));
         const float xy = tall * width * (upper.first + lower.first);
@@ -173,6 +180,32 @@ struct angle_strips {
         }
         const angle_strip strip = {foot[0] + x, foot[1] + middle[1], width, height};
         return upper.mean > lower.mean ? strip.angle(upper, lower) : 0.0f;
+    }
+};
+
+/* What is seen of one piece by points that differ along the faces' common axis alone: x lies between the same two
+ * numbers for all of them, and the two lines are linear in what a point is beside the line along that axis. */
+struct angle_column {
+    float width, x, height,
+        squares;      /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
+    float wide, more; /* half of what is between the lines in the middle; its growth */
+    float centre, centre_per, rise, rise_per,
+        foot; /* of an offset of 0, and more for each mm of it */
+
+    /* along: the offset. */
+    __host__ __device__ float angle(float along, float half) const
+    {
+        const float middle = centre + along * centre_per, steep = rise + along * rise_per;
+        clamped_line upper, lower;
+        if (fabsf(steep) + fabsf(more) <= 2.0f * half) {
+            upper = clamp_flat(middle + wide, steep + more, half);
+            lower = clamp_flat(middle - wide, steep - more, half);
+        } else {
+            upper = clamp_steep(middle + wide, steep + more, half);
+            lower = clamp_steep(middle - wide, steep - more, half);
+        }
+        const angle_strip strip = {x, foot - along, width, height};
+        return upper.mean > lower.mean ? strip.angle_from(upper, lower, squares) : 0.0f;
     }
 };
 
@@ -324,6 +357,50 @@ template <bool Leaning> struct angle_sight {
         strips.foot[1] = -ways[1] * lean[1] - below.along;
         strips.height = above.height;
         return angle_of_pieces(strips);
+    }
+
+    /* Whether points along v differ along the faces' axis `along` alone, and see the faces in one piece. */
+    __host__ __device__ bool has_columns() const
+    {
+        const bool is_upright = near_face.across[1] == 0.0f && near_face.normal[1] == 0.0f &&
+                                far_face.across[1] == 0.0f && far_face.normal[1] == 0.0f;
+        const int pieces =
+            near_face.pieces[0] | near_face.pieces[1] | far_face.pieces[0] | far_face.pieces[1];
+        return is_upright && near_face.along[0] == 0.0f && pieces == 1;
+    }
+
+    /* What points `off` beside the line along u have in common, where has_columns: angle_of_strips, with the
+     * offset along the axis left open. */
+    __host__ __device__ angle_column column(float off, const float ways[2]) const
+    {
+        const float *lean = near_face.lean, *half = near_face.half_mm, rise = normal_across;
+        const float normal = near_face.normal[0] * off, across = near_face.across[0] * off;
+        const float below = normal + ways[0] * lean[2];
+        const float above = far_face.normal[0] * off + ways[1] * far_face.lean[2];
+        const float through = ways[1] * lean[2] - normal;
+        const float u = length_mm * (lean[0] * normal + lean[2] * across);
+        const float u_per_x = rise * (across - ways[0] * lean[0]) - below * across_across;
+        const float at_edge[2] = {half[0] * through - u, half[0] * through + u};
+        const float per_x[2] = {half[0] * rise - u_per_x, half[0] * rise + u_per_x};
+        float range[2];
+        cut_range(at_edge, per_x, range);
+        const float from = fmaxf(range[0], -far_face.half_mm[0]);
+        const float to = fminf(range[1], far_face.half_mm[0]);
+        const float x = 0.5f * (from + to), per_height = per_number(below);
+        const float edge = half[1] * per_height, sweep = rise * per_height;
+        angle_column column;
+        column.width = below > 0.0f && above > 0.0f ? to - from : 0.0f;
+        column.x = ways[1] * far_face.lean[0] - far_face.across[0] * off + x;
+        column.height = above;
+        column.squares = column.x * column.x + above * above;
+        column.wide = edge * (through + x * rise);
+        column.more = edge * rise * column.width;
+        column.centre_per = length_mm * lean[2] * per_height + x * sweep;
+        column.centre = lean[1] * (length_mm * normal * per_height - x * sweep * ways[0]);
+        column.rise_per = sweep * column.width;
+        column.rise = -column.rise_per * ways[0] * lean[1];
+        column.foot = -ways[1] * lean[1];
+        return column;
     }
 
     __host__ __device__ float angle_of_pieces(const angle_strips &strips) const

@@ -530,6 +530,16 @@ static void destroy(void *self)
     free(cuda);
 }
 
+/* Of a variable of the environment, for measurements; 0: it is not there, or no number up to `most`. */
+static int number_asked(const char *name, int most)
+{
+    const char *const asked = getenv(name);
+    const long number = asked != NULL ? strtol(asked, NULL, 10) : 0;
+    return number > 0 && number <= most ? (int)number : 0;
+}
+
+enum { WARP = 32, MOST_JOBS_EACH = 1024 };
+
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int device = cuda->params.device;
@@ -543,7 +553,9 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
     /* Exact elements are found without slabs. */
     const bool has_slabs = cuda->params.model->kernel != LR_LISTMODE_EXACT;
     plan->shared_room = has_slabs ? (shared - RESERVED_SHARED) / 16 * 16 : 0;
-    cuda->pass.threads = LR_CUDA_LIST_THREADS;
+    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
+    const int threads = number_asked("LORASTER_LISTMODE_THREADS", LR_CUDA_LIST_THREADS);
+    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : LR_CUDA_LIST_THREADS;
     return LR_OK;
 }
 

@@ -328,22 +328,54 @@ template <bool Leaning, bool Tof> struct exact_event {
         return true;
     }
 
+    /* To the next two by two points of a plane, of which walk.point is the lowest one; false: there are none. */
+    __host__ __device__ bool walk_on_by_blocks()
+    {
+        walk.point[0] += 2;
+        if (walk.point[0] >= walk.high[0]) {
+            walk.point[0] = walk.low[0];
+            walk.point[1] += 2;
+        }
+        while (walk.point[1] >= walk.high[1]) {
+            walk.plane++;
+            if (walk.plane >= walk.last) {
+                return false;
+            }
+            open_plane();
+        }
+        return true;
+    }
+
     /* The voxel that a point is in, a whole number. */
     __host__ __device__ float voxel_along(int c, int point) const
     {
         return floorf(((float)point + 0.5f) * grid.per_sample[c]);
     }
 
-    /* The mean of the Gaussian over the extent of a voxel that the point is in, per mm. */
-    __host__ __device__ float time_weight(const float voxel[3], const float off[2]) const
+    __host__ __device__ float off_along(int c, int point) const
     {
-        const int at[3] = {walk.plane, walk.point[0], walk.point[1]};
-        float middle = time.place + (float)(walk.plane - walk.first) * time.step;
-        for (int c = 0; c < 3; c++) {
-            const float to_centre =
-                (voxel[c] + 0.5f) * (float)grid.samples[c] - 0.5f - (float)at[c];
-            middle += (c > 0 ? to_centre + off[c - 1] : to_centre) * time.gain[c];
-        }
+        return (float)(point - walk.whole[c]) - walk.part[c];
+    }
+
+    /* How far a voxel's middle is from the centre, in standard deviations: of its plane, and along u and v of a
+     * point `off` beside the line. */
+    __host__ __device__ float middle_of_plane(float voxel) const
+    {
+        return time.place + (float)(walk.plane - walk.first) * time.step +
+               to_middle(0, voxel, walk.plane) * time.gain[0];
+    }
+    __host__ __device__ float middle_along(int c, float voxel, int point, float off) const
+    {
+        return (to_middle(c, voxel, point) + off) * time.gain[c];
+    }
+    __host__ __device__ float to_middle(int c, float voxel, int point) const
+    {
+        return (voxel + 0.5f) * (float)grid.samples[c] - 0.5f - (float)point;
+    }
+
+    /* The mean of the Gaussian over the extent of a voxel with this middle, per mm. */
+    __host__ __device__ float time_weight(float middle) const
+    {
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
         const float half_width = 0.5f * (high - low);
         if (!(half_width > 0.0f)) {
@@ -356,27 +388,85 @@ template <bool Leaning, bool Tof> struct exact_event {
         return (float)(b * normal_over_z(b * b) - a * normal_over_z(a * a)) * time.per_mm;
     }
 
+    /* Ways along the line to the near face, and to the far one. */
+    __host__ __device__ void find_ways(float ways[2]) const
+    {
+        const float rest = sight.length_mm - walk.way_mm;
+        ways[0] = walk.is_turned ? rest : walk.way_mm;
+        ways[1] = walk.is_turned ? walk.way_mm : rest;
+    }
+
+    /* Number of the voxel in row 0 of the frame's plane that a point along u is in. */
+    __host__ __device__ static int number_of(const lr_cuda_list_frame &frame, float plane, float u)
+    {
+        return (int)plane * frame.plane + ((int)u + frame.window[0] - 1) * frame.pitch +
+               frame.window[1] - 1;
+    }
+
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
     {
+        if constexpr (!Leaning) {
+            if (sight.has_columns()) {
+                each_of_columns(frame, each);
+                return;
+            }
+        }
         while (walk_on()) {
-            const float off[2] = {(float)(walk.point[0] - walk.whole[0]) - walk.part[0],
-                                  (float)(walk.point[1] - walk.whole[1]) - walk.part[1]};
-            const float rest = sight.length_mm - walk.way_mm;
-            const float ways[2] = {walk.is_turned ? rest : walk.way_mm,
-                                   walk.is_turned ? walk.way_mm : rest};
+            const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
+            float ways[2];
+            find_ways(ways);
             float element = sight.angle(off, ways) * grid.share;
             if (element > 0.0f) {
-                const float voxel[3] = {voxel_along(0, walk.plane), voxel_along(1, walk.point[0]),
-                                        voxel_along(2, walk.point[1])};
+                const float plane = voxel_along(0, walk.plane);
+                const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
                 if (Tof) {
-                    element *= time_weight(voxel, off);
+                    element *= time_weight(middle_of_plane(plane) +
+                                           middle_along(1, u, walk.point[0], off[0]) +
+                                           middle_along(2, v, walk.point[1], off[1]));
                 }
-                each((int)voxel[0] * frame.plane +
-                         ((int)voxel[1] + frame.window[0] - 1) * frame.pitch + (int)voxel[2] +
-                         frame.window[1] - 1,
-                     element);
+                each(number_of(frame, plane, u) + (int)v, element);
+            }
+        }
+    }
+
+    /* The same, two by two points at once. Lines alike have about as many planes with elements, and those have
+     * one or two points along either axis: lanes of a warp then do the same. */
+    template <class Each>
+    __host__ __device__ void each_of_columns(const lr_cuda_list_frame &frame, Each &each)
+    {
+        while (walk_on_by_blocks()) {
+            const float plane = voxel_along(0, walk.plane);
+            float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
+            find_ways(ways);
+#pragma unroll
+            for (int j = 0; j < 2; j++) {
+                const float off = off_along(1, walk.point[1] + j);
+                v[j] = voxel_along(2, walk.point[1] + j);
+                along[j] = sight.near_face.along[1] * off;
+                if (Tof) {
+                    middles[j] =
+                        middle_of_plane(plane) + middle_along(2, v[j], walk.point[1] + j, off);
+                }
+            }
+            const bool has_two = walk.point[1] + 1 < walk.high[1];
+            const int columns = walk.high[0] - walk.point[0];
+            for (int i = 0; i < 2 && i < columns; i++) {
+                const float off = off_along(0, walk.point[0] + i);
+                const angle_column column = sight.column(off, ways);
+                const float u = voxel_along(1, walk.point[0] + i);
+                const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
+                const int number = number_of(frame, plane, u);
+#pragma unroll
+                for (int j = 0; j < 2; j++) {
+                    float element = column.angle(along[j], sight.far_face.half_mm[1]) * grid.share;
+                    element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
+                    if (element > 0.0f) {
+                        element *= Tof ? time_weight(middles[j] + more) : 1.0f;
+                        each(number + (int)v[j], element);
+                    }
+                }
             }
         }
     }

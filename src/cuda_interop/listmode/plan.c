@@ -13,7 +13,7 @@
 #include <stdlib.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 4, /* so that none waits long for another */
+    JOBS_PER_PROCESSOR = 4, /* usually, so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
@@ -156,6 +156,12 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+static int64_t jobs_of(const struct lr_cuda_list_plan_params *params)
+{
+    const int64_t each = params->jobs_each > 0 ? params->jobs_each : JOBS_PER_PROCESSOR;
+    return each * params->processors;
+}
+
 struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
@@ -238,7 +244,7 @@ static int64_t count_sums(const struct planning *planning, int64_t r)
 static int64_t find_chunk_events(const struct planning *planning, int64_t r)
 {
     const int64_t *offsets = planning->params->events->offsets;
-    const int64_t jobs = (int64_t)JOBS_PER_PROCESSOR * planning->params->processors;
+    const int64_t jobs = jobs_of(planning->params);
     const int64_t most = planning->params->most_events, all = offsets[r + 1] - offsets[r];
     const int64_t launches = most > 0 ? (all + most - 1) / most : 1;
     const int64_t events = count_sums(planning, r) / launches / jobs + 1;
@@ -450,7 +456,7 @@ static int64_t find_job_work(const struct planning *planning, int64_t r)
                                         order->pieces + order->first[r * LR_LISTMODE_GROUPS + g]};
         work += work_of(&all, (const int32_t[2]){0, INT32_MAX});
     }
-    return work / ((int64_t)JOBS_PER_PROCESSOR * planning->params->processors) + 1;
+    return work / jobs_of(planning->params) + 1;
 }
 
 static lr_status plan_range(struct planning *planning, int64_t r)

@@ -13,6 +13,7 @@ struct lr_cuda_list_plan_params {
     const struct lr_listmode_model *model;
     const struct lr_listmode_events *events;
     int processors;       /* of the device */
+    int jobs_each;        /* for each of them, about; 0 = the usual number */
     int64_t shared_room;  /* bytes that a block may have; 0: nothing is tiled */
     int64_t most_events;  /* of a launch, at least LR_CUDA_LIST_PIECE; 0 = any number */
     int64_t most_partial; /* sums of a launch, about; 0 = the usual number */

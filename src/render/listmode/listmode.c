@@ -196,10 +196,29 @@ static lr_status make_table(struct lr_listmode_compute *compute)
     return compute->table != NULL ? LR_OK : LR_FAILED;
 }
 
+static void find_largest_elements(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_backend_params *params = &compute->params;
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        bool has_events = false;
+        for (int64_t r = 0; r < params->events->layout.num_pairs; r++) {
+            has_events =
+                has_events || params->events->groups[r][g] < params->events->groups[r][g + 1];
+        }
+        if (has_events) {
+            compute->largest_elements[g] = lr_listmode_largest_element(
+                params->model, params->events, lr_listmode_group_axis(g),
+                lr_listmode_group_has_tof(g));
+        }
+    }
+}
+
 static lr_status init(struct lr_listmode_compute *compute)
 {
     if (lr_listmode_is_exact(compute)) {
         lr_listmode_exact_init(compute);
+    } else {
+        find_largest_elements(compute);
     }
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);

@@ -88,7 +88,8 @@ struct lr_listmode_compute {
     struct gl_buffer *slices, *sums, *scale, *table;
     struct gl_buffer
         *image; /* in the grid's order, of vectors on the host; made when first wanted */
-    int bits;   /* of the sums of a projection: a term of 1 is 2^bits */
+    double largest_elements[LR_LISTMODE_GROUPS]; /* of those that have events; not of exact ones */
+    int bits; /* of the sums of a projection: a term of 1 is 2^bits */
     double device_seconds;
 };
 

@@ -6,7 +6,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
-#include "listmode/tube.h"
 #include "model/lors/selection.h"
 #include "render/listmode/listmode.h"
 #include "render/loop_limit.h"
@@ -216,9 +215,7 @@ static void cut_slabs(const struct projection *p, struct lr_listmode_pass *unifo
 static void find_most_values(const struct projection *p, const struct lr_listmode_chunk *chunk,
                              struct lr_listmode_pass *uniforms)
 {
-    const struct lr_listmode_backend_params *params = &p->compute->params;
-    const double most =
-        lr_listmode_largest_element(params->model, params->events, chunk->axis, chunk->has_tof);
+    const double most = p->compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
     uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
 }
 
@@ -460,28 +457,18 @@ static lr_status count_exponents(struct projection *p, const lr_vector *values)
     return LR_OK;
 }
 
-static double largest_share(const struct lr_listmode_model *model)
-{
-    double largest = 1.0;
-    for (int k = 0; model->tube.as_paper && k < model->tube.table_count; k++) {
-        largest = fmax(largest, model->tube.table[k]);
-    }
-    return largest;
-}
-
-/* 2 to this is above every element. */
+/* 2 to this is above every element of the events, with a quarter to spare. */
 static int element_exponent(const struct lr_listmode_compute *compute)
 {
-    const struct lr_listmode_model *model = compute->params.model;
-    if (model->kernel == LR_LISTMODE_EXACT) {
+    double most = 0;
+    int exponent;
+    if (lr_listmode_is_exact(compute)) {
         return compute->exact.exponent;
     }
-    double edge = 1.0;
-    int exponent;
-    for (int k = 0; k < 3; k++) {
-        edge = fmax(edge, model->grid.voxel_mm[k]);
+    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+        most = fmax(most, compute->largest_elements[g]);
     }
-    frexp(1.01 * sqrt(3.0) * edge * largest_share(model), &exponent);
+    frexp(1.25 * most, &exponent);
     return exponent;
 }
 

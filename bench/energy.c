@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "energy.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_COUNTERS = 16, MOST_CARDS = 64, NAME_BYTES = 96, PATH_BYTES = 512 };
+
+/* Of processors: one for each package, in microjoules. */
+struct counter {
+    char path[PATH_BYTES];
+    double last_uj, range_uj; /* it begins anew behind that */
+};
+
+/* The functions of NVML that are used, as NVIDIA documents them; 0 is success. */
+struct nvml {
+    void *library;
+    int (*init)(void);
+    int (*shutdown)(void);
+    int (*count)(unsigned *count);
+    int (*handle)(unsigned number, void **card);
+    int (*name)(void *card, char *name, unsigned length);
+    int (*energy)(void *card, unsigned long long *mj);
+};
+
+struct energy_meter {
+    bool is_gpu;
+    struct nvml nvml;
+    void *card;
+    double first_mj;
+    struct counter counters[MOST_COUNTERS];
+    int num_counters;
+    double joules; /* of processors, so far */
+};
+
+/* --- cards --- */
+
+/* A function of the library; ISO C has no cast to one from what dlsym gives. */
+static bool find(void *library, const char *name, void *function)
+{
+    void *const found = dlsym(library, name);
+    memcpy(function, &found, sizeof(found));
+    return found != NULL;
+}
+
+static bool load(struct nvml *nvml, const char *name)
+{
+    nvml->library = dlopen(name, RTLD_NOW | RTLD_LOCAL);
+    return nvml->library != NULL && find(nvml->library, "nvmlInit_v2", &nvml->init) &&
+           find(nvml->library, "nvmlShutdown", &nvml->shutdown) &&
+           find(nvml->library, "nvmlDeviceGetCount_v2", &nvml->count) &&
+           find(nvml->library, "nvmlDeviceGetHandleByIndex_v2", &nvml->handle) &&
+           find(nvml->library, "nvmlDeviceGetName", &nvml->name) &&
+           find(nvml->library, "nvmlDeviceGetTotalEnergyConsumption", &nvml->energy);
+}
+
+static bool is_named(const struct nvml *nvml, unsigned number, const char *device, void **card)
+{
+    char name[NAME_BYTES] = "";
+    return nvml->handle(number, card) == 0 && nvml->name(*card, name, sizeof(name)) == 0 &&
+           name[0] != '\0' && strstr(device, name) != NULL;
+}
+
+/* The card of that number, if it has the name; else the only one that has. */
+static bool find_card(struct energy_meter *meter, const struct energy_params *params)
+{
+    unsigned count = 0, found = 0;
+    void *card = NULL;
+    if (params->device == NULL || meter->nvml.count(&count) != 0) {
+        return false;
+    }
+    if ((unsigned)params->number < count &&
+        is_named(&meter->nvml, (unsigned)params->number, params->device, &meter->card)) {
+        return true;
+    }
+    for (unsigned k = 0; k < count && k < MOST_CARDS; k++) {
+        if (is_named(&meter->nvml, k, params->device, &card)) {
+            meter->card = card;
+            found++;
+        }
+    }
+    return found == 1;
+}
+
+static bool read_card(const struct energy_meter *meter, double *mj)
+{
+    unsigned long long told = 0;
+    const bool is_told = meter->nvml.energy(meter->card, &told) == 0;
+    *mj = (double)told;
+    return is_told;
+}
+
+static bool open_card(struct energy_meter *meter, const struct energy_params *params)
+{
+    const char *name = params->library != NULL ? params->library : "libnvidia-ml.so.1";
+    if (!load(&meter->nvml, name) || meter->nvml.init() != 0) {
+        return false;
+    }
+    if (find_card(meter, params) && read_card(meter, &meter->first_mj)) {
+        return true;
+    }
+    meter->nvml.shutdown();
+    return false;
+}
+
+/* --- processors --- */
+
+static bool read_number(const char *path, double *number)
+{
+    FILE *file = fopen(path, "r");
+    const bool is_read = file != NULL && fscanf(file, "%lf", number) == 1;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_read;
+}
+
+/* Whether a counter is that of a package, not of all of a board, which packages are part of. */
+static bool is_package(const char *folder, int number)
+{
+    char path[PATH_BYTES], name[NAME_BYTES] = "";
+    snprintf(path, sizeof(path), "%s/intel-rapl:%d/name", folder, number);
+    FILE *file = fopen(path, "r");
+    const bool is_named = file != NULL && fgets(name, sizeof(name), file) != NULL;
+    if (file != NULL) {
+        fclose(file);
+    }
+    return is_named && strncmp(name, "package", 7) == 0;
+}
+
+static bool open_counters(struct energy_meter *meter, const struct energy_params *params)
+{
+    const char *folder = params->folder != NULL ? params->folder : "/sys/class/powercap";
+    for (int k = 0; k < MOST_COUNTERS; k++) {
+        struct counter *counter = &meter->counters[meter->num_counters];
+        char range[PATH_BYTES];
+        if (!is_package(folder, k)) {
+            continue;
+        }
+        snprintf(counter->path, sizeof(counter->path), "%s/intel-rapl:%d/energy_uj", folder, k);
+        snprintf(range, sizeof(range), "%s/intel-rapl:%d/max_energy_range_uj", folder, k);
+        if (!read_number(counter->path, &counter->last_uj) ||
+            !read_number(range, &counter->range_uj)) {
+            return false;
+        }
+        meter->num_counters++;
+    }
+    return meter->num_counters > 0;
+}
+
+static bool read_counters(struct energy_meter *meter, double *joules)
+{
+    for (int k = 0; k < meter->num_counters; k++) {
+        struct counter *counter = &meter->counters[k];
+        double now_uj;
+        if (!read_number(counter->path, &now_uj)) {
+            return false;
+        }
+        const double more_uj = now_uj - counter->last_uj;
+        meter->joules += 1e-6 * (more_uj < 0 ? more_uj + counter->range_uj : more_uj);
+        counter->last_uj = now_uj;
+    }
+    *joules = meter->joules;
+    return true;
+}
+
+/* --- both --- */
+
+struct energy_meter *energy_open(const struct energy_params *params)
+{
+    struct energy_meter *meter = calloc(1, sizeof(*meter));
+    if (meter == NULL) {
+        return NULL;
+    }
+    meter->is_gpu = params->is_gpu;
+    if (params->is_gpu ? open_card(meter, params) : open_counters(meter, params)) {
+        return meter;
+    }
+    if (meter->nvml.library != NULL) {
+        dlclose(meter->nvml.library);
+    }
+    free(meter);
+    return NULL;
+}
+
+void energy_close(struct energy_meter *meter)
+{
+    if (meter != NULL && meter->is_gpu) {
+        meter->nvml.shutdown();
+        dlclose(meter->nvml.library);
+    }
+    free(meter);
+}
+
+bool energy_read(struct energy_meter *meter, double *joules)
+{
+    double mj;
+    if (!meter->is_gpu) {
+        return read_counters(meter, joules);
+    }
+    if (!read_card(meter, &mj)) {
+        return false;
+    }
+    *joules = 1e-3 * (mj - meter->first_mj);
+    return true;
+}
+
+const char *energy_source(const struct energy_meter *meter)
+{
+    return meter->is_gpu ? "NVML" : "RAPL";
+}
