@@ -12,12 +12,19 @@
 
 static const double left_width = 290.0, right_width = 400.0, bar_height = 30.0, bar_margin = 16.0;
 
+/* Both panels stand one above the other at the right where there is no room for them side by side. */
+static bool is_narrow(double width)
+{
+    return width < left_width + right_width;
+}
+
 void panels_leave(struct app *app)
 {
     const double scale = window_scale(app->window);
     int size[2];
     window_size(app->window, size);
-    app->scene_at[0] = fmin(floor(left_width * scale), size[0] - 1.0);
+    app->scene_at[0] =
+        is_narrow(size[0] / scale) ? 0.0 : fmin(floor(left_width * scale), size[0] - 1.0);
     app->scene_at[1] = 0.0;
     app->scene_size[0] = fmax(size[0] - app->scene_at[0] - floor(right_width * scale), 1.0);
     app->scene_size[1] = fmax(size[1] - floor(bar_height * scale), 1.0);
@@ -131,16 +138,32 @@ void panels_take_reading(struct app *app, struct ui_reading reading)
     }
 }
 
-static void show_tools(struct app *app, double height)
+/* Where the panels stand above a bar: Study, Tools. */
+static void place_panels(const struct app *app, double height, struct ui_place places[2])
+{
+    static const double share = 0.38; /* of Study, where it stands above Tools */
+    double screen[2];
+    ui_screen(screen);
+    const bool narrow = is_narrow(screen[0]);
+    const double above = narrow ? floor(share * height) : 0.0;
+    places[0] = (struct ui_place){{narrow ? screen[0] - right_width : 0.0, 0.0},
+                                  {narrow ? right_width : left_width, narrow ? above : height},
+                                  true,
+                                  false,
+                                  app->has_room};
+    places[1] = (struct ui_place){{screen[0] - right_width, above},
+                                  {right_width, height - above},
+                                  true,
+                                  false,
+                                  app->has_room};
+}
+
+static void show_tools(struct app *app, const struct ui_place *place)
 {
     static void (*const panels[NUM_TOOLS])(struct app * app) = {
         voxel_tool_panel, lor_tool_panel,    maps_tool_panel,
         live_tool_panel,  doctor_tool_panel, direct_tool_panel};
-    double screen[2];
-    ui_screen(screen);
-    const struct ui_place place = {
-        {screen[0] - right_width, 0.0}, {right_width, height}, true, false, app->has_room};
-    if (ui_panel("Tools", &place, NULL) && ui_tabs("tools")) {
+    if (ui_panel("Tools", place, NULL) && ui_tabs("tools")) {
         const enum app_tool wanted = app->tool;
         for (int k = 0; k < NUM_TOOLS; k++) {
             if (ui_tab(app_tool_names[k], app->wants_tool && (int)wanted == k)) {
@@ -167,16 +190,17 @@ void panels_show(struct app *app)
     app->reading.index = -1;
     probe_describe(app, hover, sizeof(hover));
     const double bar = find_bar_height(app, hover), height = screen[1] - bar;
-    const struct ui_place left = {{0.0, 0.0}, {left_width, height}, true, false, app->has_room};
+    struct ui_place places[2];
+    place_panels(app, height, places);
     if (tools_scanner(app) != NULL) {
         label_axes(app);
     }
     legend_show(app);
-    if (ui_panel("Study", &left, NULL)) {
+    if (ui_panel("Study", &places[0], NULL)) {
         study_tool_panel(app);
     }
     ui_panel_end();
-    show_tools(app, height);
+    show_tools(app, &places[1]);
     show_bar(app, hover, bar);
     if (start_tool_is_shown(app)) {
         start_tool_panel(app);

@@ -26,6 +26,8 @@ bool ui_panel(const char *label, const struct ui_place *place, bool *is_open)
     }
     if (place->has_ground) {
         flags |= ImGuiWindowFlags_NoBackground;
+    } else {
+        ImGui::SetNextWindowBgAlpha(1.0f); // text of what it covers would show through
     }
     ImGui::SetNextWindowPos(ui_pixels(place->at), when);
     ImGui::SetNextWindowSize(ui_pixels(place->size), when);

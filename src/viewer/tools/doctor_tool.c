@@ -143,8 +143,10 @@ void doctor_tool_panel(struct app *app)
     if (tool->refused.num_modules > 0) {
         ui_toned(UI_BAD, "the file was refused; the scene shows what it says");
     }
-    ui_text("%d suspicions, %d notes", tool->diagnosis->num_suspects,
-            tool->diagnosis->num_findings - tool->diagnosis->num_suspects);
+    const int suspects = tool->diagnosis->num_suspects;
+    const int notes = tool->diagnosis->num_findings - suspects;
+    ui_text("%d suspicion%s, %d note%s", suspects, suspects == 1 ? "" : "s", notes,
+            notes == 1 ? "" : "s");
     for (int k = 0; k < tool->diagnosis->num_findings; k++) {
         show_finding(app, k);
     }

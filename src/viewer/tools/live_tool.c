@@ -90,6 +90,8 @@ void live_tool_start(struct app *app)
         tool->handover = before; /* which the one that runs may use */
         return;
     }
+    snprintf(tool->scanner, sizeof(tool->scanner), "%s",
+             app->open.scanner != NULL ? app->open.scanner->name : "");
     guesses_tool_start(app);
     if (before != NULL) {
         draw_set_image(app->draw, DRAW_LIVE, NULL);
@@ -288,10 +290,14 @@ static void choose_place(struct live_tool *tool)
 
 static void tell_place(const struct live_tool *tool)
 {
-    if (tool->num_iterations > 0) {
+    const lr_traffic *traffic = &tool->last.traffic;
+    if (tool->num_iterations > 0 && traffic->to_device + traffic->to_host == 0 &&
+        !tool->is_on_device && tool->why[0] == '\0') {
+        ui_toned(UI_DIM, "backend %s, on the host, where the image is", tool->backend);
+    } else if (tool->num_iterations > 0) {
         ui_toned(UI_DIM, "backend %s; %lld bytes to the device and %lld back in iteration %d",
-                 tool->backend, (long long)tool->last.traffic.to_device,
-                 (long long)tool->last.traffic.to_host, tool->last.number);
+                 tool->backend, (long long)traffic->to_device, (long long)traffic->to_host,
+                 tool->last.number);
         ui_toned(UI_DIM, "%s",
                  tool->is_on_device     ? "the image is on the device"
                  : tool->why[0] != '\0' ? tool->why
@@ -370,6 +376,18 @@ static void show_buttons(struct app *app)
     }
 }
 
+/* The first image is all the same, and may be so unlikely that nothing is seen of what follows. */
+static int find_first(const float *likelihood, int count)
+{
+    static const double most = 20.0;
+    float highest = -HUGE_VALF;
+    for (int k = 1; k < count; k++) {
+        highest = fmaxf(highest, likelihood[k]);
+    }
+    const double rise = count > 2 ? (double)highest - likelihood[1] : 0.0;
+    return rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
+}
+
 static void show_curves(struct app *app)
 {
     const struct live_tool *tool = &app->live;
@@ -378,23 +396,36 @@ static void show_curves(struct app *app)
         return;
     }
     const struct live_iteration *last = &tool->last;
-    struct ui_curve curve = {.values = tool->likelihood,
-                             .count = count,
-                             .x = {1.0, count},
+    const int first = find_first(tool->likelihood, count);
+    struct ui_curve curve = {.values = tool->likelihood + first,
+                             .count = count - first,
+                             .x = {1.0 + first, count},
                              .is_counted = true,
                              .height = 144.0,
-                             .title = "log-likelihood",
-                             .x_label = "iteration"};
+                             .title = first > 0 ? "log-likelihood, from iteration 2 on"
+                                                : "log-likelihood",
+                             .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
     ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds,
             last->log_likelihood);
     panels_take_reading(app, ui_curve("##likelihood", &curve));
     if (isfinite(last->difference)) {
         curve.values = tool->difference;
+        curve.count = count;
+        curve.x[0] = 1.0;
         curve.height = 124.0;
         curve.title = "distance to the reference over its norm";
         panels_take_reading(app, ui_curve("##difference", &curve));
     }
     ui_text("measured %.6g, estimated %.6g counts", last->measured_counts, last->estimated_counts);
+}
+
+static void tell_scanner(const struct app *app)
+{
+    const char *own = app->live.scanner;
+    const char *open = app->open.scanner != NULL ? app->open.scanner->name : "";
+    if (app->live.state != LIVE_IDLE && own[0] != '\0' && strncmp(own, open, 127) != 0) {
+        ui_toned(UI_WARNING, "all below is of %s, which is not open any more", own);
+    }
 }
 
 void live_tool_panel(struct app *app)
@@ -417,6 +448,7 @@ void live_tool_panel(struct app *app)
     if (tool->error[0] != '\0') {
         ui_toned(UI_BAD, "%s", tool->error);
     }
+    tell_scanner(app);
     guesses_tool_panel(app);
     show_curves(app);
     tell_place(tool);

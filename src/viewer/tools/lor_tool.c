@@ -201,7 +201,7 @@ static void show_profile(struct app *app, const struct tube_profile *profile)
         .height = 154.0,
         .title = is_lor ? "sum of elements in planes (detections per emission)"
                         : "sum of the event's elements in planes",
-        .x_label = "t (mm)",
+        .x_label = "along the line, from its middle (mm)",
     };
     panels_take_reading(app, ui_curve("##profile", &curve));
     if (profile->kernel != NULL) {

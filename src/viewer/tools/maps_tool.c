@@ -169,7 +169,7 @@ static void show_sensitivity(struct app *app)
         maps_tool_ask(app);
     }
     const struct sensitivity_result *result = sensitivity_result(tool->sensitivity, NULL);
-    if (result != NULL) {
+    if (result != NULL && draw_get_image(app->draw, DRAW_SENSITIVITY) != NULL) {
         ui_text("largest %.5g, mean %.5g, in %.2f s", result->largest, result->mean,
                 result->seconds);
         if (ui_button("show##sensitivity", true)) {

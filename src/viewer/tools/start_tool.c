@@ -47,7 +47,7 @@ static void read_presets(struct start_tool *tool)
 
 /* --- its panel --- */
 
-static const double most_width = 560.0, most_height = 460.0, margin = 12.0;
+static const double least_width = 300.0, most_width = 560.0, most_height = 460.0, margin = 12.0;
 
 bool start_tool_is_shown(const struct app *app)
 {
@@ -107,11 +107,18 @@ static void show_other(struct app *app)
 void start_tool_panel(struct app *app)
 {
     const double scale = window_scale(app->window);
-    const double room[2] = {app->scene_size[0] / scale - 2.0 * margin,
-                            app->scene_size[1] / scale - 2.0 * margin};
+    double left = app->scene_at[0] / scale;
+    double room[2] = {app->scene_size[0] / scale - 2.0 * margin,
+                      app->scene_size[1] / scale - 2.0 * margin};
+    if (room[0] < least_width) { /* over the panels, which have nothing to show yet */
+        double screen[2];
+        ui_screen(screen);
+        left = 0.0;
+        room[0] = screen[0] - 2.0 * margin;
+    }
     const double size[2] = {fmin(room[0], most_width), fmin(room[1], most_height)};
     const struct ui_place place = {
-        .at = {app->scene_at[0] / scale + margin + 0.5 * (room[0] - size[0]),
+        .at = {left + margin + 0.5 * (room[0] - size[0]),
                app->scene_at[1] / scale + margin + 0.3 * (room[1] - size[1])},
         .size = {size[0], size[1]},
         .is_fixed = true};

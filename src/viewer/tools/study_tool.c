@@ -49,16 +49,24 @@ static void show_scanner(struct app *app)
     }
 }
 
+enum { MOST_PRESETS = 64 };
+
 static void choose_scanner(struct app *app)
 {
-    const char *const *names = lr_scanner_presets();
+    const char *const *presets = lr_scanner_presets();
+    const char *path = app->open.scanner_path, *names[MOST_PRESETS + 1];
     int count = 0, chosen = -1;
-    while (names[count] != NULL) {
-        const char *path = app->open.scanner_path;
-        chosen = path != NULL && strcmp(path, names[count]) == 0 ? count : chosen;
+    while (presets[count] != NULL && count < MOST_PRESETS) {
+        chosen = path != NULL && strcmp(path, presets[count]) == 0 ? count : chosen;
+        names[count] = presets[count];
         count++;
     }
-    if (ui_choose("##preset", &chosen, names, count)) {
+    if (path != NULL && chosen < 0) { /* a file, by its name */
+        const char *slash = strrchr(path, '/');
+        names[count] = slash != NULL ? slash + 1 : path;
+        chosen = count++;
+    }
+    if (ui_choose("##preset", &chosen, names, count) && presets[chosen] != NULL) {
         study_open(app->study, &(struct study_wish){.scanner = names[chosen]});
     }
     ui_hint("scanners that LORaster knows");

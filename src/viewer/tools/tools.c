@@ -140,6 +140,23 @@ static void show_images(struct app *app, const struct study_view *open)
     }
 }
 
+/* What was computed of the scanner that was open before. */
+static lr_status forget_scanner(struct app *app)
+{
+    static const enum draw_image computed[] = {DRAW_TUBE, DRAW_SENSITIVITY};
+    for (size_t k = 0; k < sizeof(computed) / sizeof(computed[0]); k++) {
+        if (draw_get_image(app->draw, computed[k]) != NULL) {
+            draw_set_image(app->draw, computed[k], NULL);
+        }
+        if (app->slices.image == computed[k]) {
+            tools_show_image(app, DRAW_IMAGE);
+        }
+    }
+    LR_TRY(draw_set_lines(app->draw, DRAW_LORS, NULL, 0));
+    LR_TRY(draw_set_lines(app->draw, DRAW_LOR, NULL, 0));
+    return draw_set_lines(app->draw, DRAW_CURSOR, NULL, 0);
+}
+
 /* Takes what is open now, and puts what is new of it into the scene. */
 static lr_status take_study(struct app *app)
 {
@@ -148,6 +165,7 @@ static lr_status take_study(struct app *app)
     lr_status status = LR_OK;
     if (app->open.scanner != before.scanner) {
         status = draw_set_scanner(app->draw, app->open.scanner);
+        status = status == LR_OK && before.scanner != NULL ? forget_scanner(app) : status;
         tools_fit(app);
         if (status == LR_OK) {
             status = scene_lines_axes(app->draw, 0.5 * app->camera.reach_mm);
