@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Reads the pictures that the program writes."""
 import struct
+import sys
 import zlib
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools" / "gallery"))
+from png import unfilter  # noqa: E402
 
 NUM_ROWS = 90  # that are read: the title, and some of what is below it
 
@@ -18,22 +22,14 @@ def read_png(path):
         length, name = struct.unpack(">I4s", raw[at:at + 8])
         data += raw[at + 8:at + 8 + length] if name == b"IDAT" else b""
         at += 12 + length
-    return width, height, unfilter(zlib.decompress(data), min(height, NUM_ROWS), 3 * width)
+    return width, height, without_filters(zlib.decompress(data), min(height, NUM_ROWS), 3 * width)
 
 
-def unfilter(data, height, stride):
-    """Rows without the filters of PNG (W3C, section 9)."""
+def without_filters(data, height, stride):
     rows, before = [], bytes(stride)
-    for y in range(height):
-        kind, line = data[y * (stride + 1)], bytearray(data[y * (stride + 1) + 1:(y + 1) * (stride + 1)])
-        for x in range(stride if kind else 0):
-            left = line[x - 3] if x >= 3 else 0
-            corner = before[x - 3] if x >= 3 else 0
-            guess = [0, left, before[x], (left + before[x]) // 2,
-                     min((left, before[x], corner), key=lambda v: abs(left + before[x] - corner - v))]
-            line[x] = (line[x] + guess[kind]) & 255
-        rows.append(bytes(line))
-        before = rows[-1]
+    for begin in range(0, height * (stride + 1), stride + 1):
+        before = unfilter(data[begin], data[begin + 1:begin + 1 + stride], before)
+        rows.append(before)
     return rows
 
 

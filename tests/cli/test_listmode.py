@@ -12,6 +12,8 @@ from program import ProgramTest, main, read_nifti
 
 GRID = ["--grid", "12,12,4", "--voxel-mm", "3,3,4"]
 VISTA = ["--scanner", "ge-explore-vista-dr", "--grid", "24,24,6", "--voxel-mm", "2"]
+# What the scanner counts, by one point a voxel: eight times as fast as by the points that are usual.
+SIMULATED = [*VISTA, "--phantom", "derenzo", "--samples", "1"]
 # A line of a Discovery MI from the top, where a is, to the bottom, in GE's numbers: ring, place. Its
 # lists have 29 bins of 13 steps of 13.02 ps, positive where a was hit first.
 TOP, BOTTOM = (18, 8), (18, 280)
@@ -31,7 +33,7 @@ class Listmode(ProgramTest):
         return report, read_nifti(self.path("x.nii"))[3]
 
     def test_the_image_is_what_was_simulated(self):
-        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "3e5", "--truth",
+        self.good("simulate", *SIMULATED, "--counts", "3e5", "--truth",
                   self.path("truth.nii"), "-o", self.path("ev.petsird"))
         truth = read_nifti(self.path("truth.nii"))[3]
         for kernel in ("tube", "line"):
@@ -89,7 +91,7 @@ class Listmode(ProgramTest):
 
     def test_frames_are_reconstructions_of_their_intervals(self):
         """To the bit; the sensitivity is computed once."""
-        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e4", "-o",
+        self.good("simulate", *SIMULATED, "--counts", "2e4", "-o",
                   self.path("ev.petsird"))
         self.good("events", "convert", self.path("ev.petsird"), self.path("ev.Cdh"), *VISTA[:2])
         more = [*VISTA, "--operator", "listmode", "--algorithm", "osem", "--subsets", "2", "--iterations",
@@ -117,7 +119,7 @@ class Listmode(ProgramTest):
         self.assertEqual(len(done.stdout.splitlines()), 2)
 
     def test_frames_that_make_no_sense(self):
-        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e3", "-o",
+        self.good("simulate", *SIMULATED, "--counts", "2e3", "-o",
                   self.path("ev.petsird"))
         more = ["--events", self.path("ev.petsird"), "-o", self.path("x.nii")]
         listmode = [*more, "--operator", "listmode"]

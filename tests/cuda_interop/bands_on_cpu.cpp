@@ -4,7 +4,7 @@
 
 /* --- halves --- */
 
-/* std::ldexp(1, exponent) of a normal number, which is asked for billions of times. */
+/* std::ldexp(1, exponent) of a normal number, which is asked for often. */
 static double power_of_two(int exponent)
 {
     const uint64_t bits = (uint64_t)(exponent + 1023) << 52;
@@ -24,7 +24,7 @@ static uint32_t half_bits(float number)
     return (std::signbit(number) ? 0x8000u : 0u) | bits;
 }
 
-static double half_value(uint32_t bits)
+static double value_of_half(uint32_t bits)
 {
     const int exponent = (int)(bits >> 10 & 31);
     const double mantissa = bits & 1023;
@@ -32,6 +32,25 @@ static double half_value(uint32_t bits)
                              : exponent == 0 ? mantissa * power_of_two(-24)
                                              : (mantissa + 1024) * power_of_two(exponent - 25);
     return bits & 0x8000 ? -magnitude : magnitude;
+}
+
+/* Of all halves, since they are asked for billions of times; a float holds each. */
+struct half_values {
+    float of[1 << 16];
+
+    half_values()
+    {
+        for (uint32_t bits = 0; bits < 1u << 16; bits++) {
+            of[bits] = (float)value_of_half(bits);
+        }
+    }
+};
+
+static const half_values values_of_halves;
+
+static double half_value(uint32_t bits)
+{
+    return values_of_halves.of[bits];
 }
 
 struct split_pair {

@@ -33,16 +33,15 @@ def write(path, values):
     Path(path).write_bytes(header(SIZE, VOXEL_MM) + array.array("f", values).tobytes())
 
 
-def rods():
-    """Six rods, thicker from one to the next, as (x, y, radius) in mm."""
-    for k in range(6):
-        yield (17 * math.cos(k * math.pi / 3), 17 * math.sin(k * math.pi / 3), 1.8 + 0.55 * k)
+# Six rods, thicker from one to the next, as (x, y, radius) in mm.
+RODS = [(17 * math.cos(k * math.pi / 3), 17 * math.sin(k * math.pi / 3), 1.8 + 0.55 * k)
+        for k in range(6)]
 
 
 def activity(x, y, z):
     if x * x + y * y + (z - 6) ** 2 < 36:
         return 4.0
-    if any((x - a) ** 2 + (y - b) ** 2 < r * r for a, b, r in rods()) and abs(z) < 16:
+    if abs(z) < 16 and any((x - a) ** 2 + (y - b) ** 2 < r * r for a, b, r in RODS):
         return 3.0
     return 0.4 if x * x + y * y < 27 ** 2 and abs(z) < 18 else 0.0
 
@@ -54,13 +53,13 @@ def water(x, y, z):
 def main(folder):
     places = [[(k - 0.5 * (SIZE[axis] - 1)) * VOXEL_MM[axis] for k in range(SIZE[axis])]
               for axis in range(3)]
-    for name, field in (("activity.nii", activity), ("water.nii", water)):
-        write(Path(folder) / name, [field(x, y, z) for z in places[2] for y in places[1]
-                                    for x in places[0]])
+    active, wet = ([field(x, y, z) for z in places[2] for y in places[1] for x in places[0]]
+                   for field in (activity, water))
+    write(Path(folder) / "activity.nii", active)
+    write(Path(folder) / "water.nii", wet)
     for number, scale in ((1, 1.0), (2, 0.6), (3, 0.3)): # the hot ball stays, the rest decays
         write(Path(folder) / f"frame-{number}.nii",
-              [value if (value := activity(x, y, z)) == 4.0 else scale * value for z in places[2]
-               for y in places[1] for x in places[0]])
+              [value if value == 4.0 else scale * value for value in active])
     (Path(folder) / "diameter.yaml").write_text("""\
 name: a diameter for the radius, and a module that was forgotten
 ring: {radius_mm: 118, modules: 18, rings: 2, ring_pitch_mm: 27.4}

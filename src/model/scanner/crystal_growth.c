@@ -99,7 +99,7 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
 /* Crystals of real scanners have some hundred others in reach; a heap of them has all. */
 static bool is_lost(const struct lr_crystal_growth *growth)
 {
-    return growth->seen > 200000000 + (int64_t)2000 * growth->list->num_crystals;
+    return growth->seen > 50000000 + (int64_t)2000 * growth->list->num_crystals;
 }
 
 static lr_status refuse_heap(const struct lr_crystal_growth *growth)
