@@ -32,12 +32,11 @@ lr_status cluster_open(struct cluster *cluster, struct report *report, lr_exchan
     if (cluster->size == 1) {
         return LR_OK;
     }
-    cluster->comm = lr_comm_open(
-        &(lr_comm_params){.kind = LR_COMM_MPI,
-                          .exchange = exchange,
-                          .log = &report->log,
-                          .stranded = speak_now,
-                          .user = report});
+    cluster->comm = lr_comm_open(&(lr_comm_params){.kind = LR_COMM_MPI,
+                                                   .exchange = exchange,
+                                                   .log = &report->log,
+                                                   .stranded = speak_now,
+                                                   .user = report});
     if (cluster->comm == NULL) {
         return report_reason(report);
     }
@@ -129,7 +128,8 @@ void cluster_json(const struct cluster *cluster, struct json *json)
     json_text(json, "by", info.way);
     json_bool(json, "cuda_aware", info.is_cuda_aware);
     json_text(json, "exchange", info.exchange[0] != '\0' ? info.exchange : NULL);
-    json_text(json, "exchange_reason", info.exchange_reason[0] != '\0' ? info.exchange_reason : NULL);
+    json_text(json, "exchange_reason",
+              info.exchange_reason[0] != '\0' ? info.exchange_reason : NULL);
     json_number(json, "sent_bytes", info.sent_bytes);
     json_number(json, "exchange_seconds", info.moving_s);
     json_number(json, "waiting_seconds", info.waiting_s);

@@ -335,8 +335,7 @@ static void print_json(const struct findings *found)
     json_bool(&json, "cuda_aware", found->comm.is_cuda_aware);
     json_bool(&json, "can_compose", found->comm.can_compose);
     json_text(&json, "nccl", found->comm.nccl[0] != '\0' ? found->comm.nccl : NULL);
-    json_text(&json, "nccl_reason",
-              found->comm.nccl[0] != '\0' ? NULL : found->comm.nccl_reason);
+    json_text(&json, "nccl_reason", found->comm.nccl[0] != '\0' ? NULL : found->comm.nccl_reason);
     json_close(&json, '}');
     common_json_end(&json);
 }

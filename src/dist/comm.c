@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "dist/watch.h"
+#include "base/watch.h"
 #include "plugin/plugin.h"
 
 #include <limits.h>
@@ -113,7 +113,8 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
     return LR_OK;
 }
 
-/* In a thread of its own, while this rank, which has failed, waits in vain for the others. */
+/* A rank that has failed tells the others when they meet. They may never come, where its device is lost: what
+ * theirs wait for is what that one was to send. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;
@@ -304,9 +305,13 @@ static double linked_seconds(const lr_comm *comm)
 lr_comm_info lr_comm_get_info(const lr_comm *comm)
 {
     if (comm == NULL) {
-        return (lr_comm_info){
-            .size = 1, .local_size = 1, .machine = "", .way = "one process", .exchange = "",
-            .exchange_reason = "", .failed_rank = -1};
+        return (lr_comm_info){.size = 1,
+                              .local_size = 1,
+                              .machine = "",
+                              .way = "one process",
+                              .exchange = "",
+                              .exchange_reason = "",
+                              .failed_rank = -1};
     }
     return (lr_comm_info){.rank = comm->facts.rank,
                           .size = comm->facts.size,
@@ -339,8 +344,8 @@ static double add(double a, double b)
 }
 
 /* all: of each rank's, `stride` numbers after the last one's. */
-static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers,
-                     int count, double (*join)(double a, double b))
+static void join_all(lr_comm *comm, const double *all, int64_t stride, double *numbers, int count,
+                     double (*join)(double a, double b))
 {
     for (int k = 0; k < count; k++) {
         numbers[k] = all[k];

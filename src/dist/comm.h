@@ -26,7 +26,7 @@ struct lr_comm_ways {
     bool is_broken;       /* a transfer has failed on some rank */
     char device[48];
     char name[96], reason[384];
-    lr_log log;       /* of the link: keeps sentences while ranks are being linked, then hands them on */
+    lr_log log; /* of the link: keeps sentences while ranks are being linked, then hands them on */
     const lr_log *to; /* NULL = they are kept */
     char kept[256];
     lr_vector pieces; /* at the place: what others send of one sum */

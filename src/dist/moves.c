@@ -24,7 +24,7 @@ struct move {
     lr_comm *comm;
     lr_vector *vector;
     enum lr_comm_way way;
-    lr_vector there; /* what messages are of: the vector, or a copy of it */
+    lr_vector there;    /* what messages are of: the vector, or a copy of it */
     int64_t begin, end; /* that of it which the vector gives at first */
     double begin_s;
 };
@@ -135,8 +135,8 @@ static lr_status take_place(struct move *move)
     if (is_on_device(move)) {
         LR_TRY(lr_comm_follow(move->comm, vector));
     }
-    const bool is_there = is_on_device(move) ? vector->place == move->comm->ways.place
-                                             : vector->values != NULL;
+    const bool is_there =
+        is_on_device(move) ? vector->place == move->comm->ways.place : vector->values != NULL;
     if (is_there) {
         return LR_OK;
     }
@@ -208,9 +208,9 @@ static int64_t numbers_at_once(const lr_comm *comm, const int64_t *offsets)
 
 static char *number_at(const lr_vector *vector, int64_t k)
 {
-    char *first = vector->values != NULL ? vector->values
-                                         : (char *)vector->storage->block +
-                                               vector->begin * size_of(vector);
+    char *first = vector->values != NULL
+                      ? vector->values
+                      : (char *)vector->storage->block + vector->begin * size_of(vector);
     return first + k * size_of(vector);
 }
 
@@ -225,8 +225,8 @@ static void post(struct lr_message *list, int *count, struct lr_message message)
 static lr_status transfer_linked(lr_comm *comm, const struct lr_messages *messages)
 {
     struct lr_comm_ways *ways = &comm->ways;
-    const lr_status status = lr_comm_settle(
-        comm, LR_COMM_STEP_SENT, ways->fns->transfer(ways->link, ways->place, messages));
+    const lr_status status = lr_comm_settle(comm, LR_COMM_STEP_SENT,
+                                            ways->fns->transfer(ways->link, ways->place, messages));
     if (status != LR_OK) {
         ways->is_broken = true;
         ways->fns->close(ways->link, false);

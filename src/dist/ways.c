@@ -22,8 +22,8 @@ static const double patience_s = 120.0;
 
 /* What a rank has for a way. */
 struct offer {
-    int32_t wish;         /* lr_exchange */
-    int32_t has_place;    /* its vectors are at a CUDA place, or can be there */
+    int32_t wish;      /* lr_exchange */
+    int32_t has_place; /* its vectors are at a CUDA place, or can be there */
     int32_t has_nccl;
     int32_t is_cuda_aware;
     struct lr_link_facts facts;
@@ -93,8 +93,8 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
 {
     struct ear ear;
     struct lr_comm_ways *ways = &comm->ways;
-    *offer = (struct offer){.wish = (int32_t)comm->exchange,
-                            .is_cuda_aware = comm->facts.is_cuda_aware};
+    *offer =
+        (struct offer){.wish = (int32_t)comm->exchange, .is_cuda_aware = comm->facts.is_cuda_aware};
     snprintf(offer->machine, sizeof(offer->machine), "%s", comm->facts.machine);
     listen(&ear, offer->reason, sizeof(offer->reason));
     if (comm->exchange == LR_EXCHANGE_HOST) {
@@ -172,8 +172,7 @@ static lr_status judge(lr_comm *comm, const struct offer *all)
         snprintf(ways->reason, sizeof(ways->reason), "so it was asked for");
         return LR_OK;
     }
-    if (wish != LR_EXCHANGE_MPI &&
-        judge_nccl(all, size, ways->reason, sizeof(ways->reason))) {
+    if (wish != LR_EXCHANGE_MPI && judge_nccl(all, size, ways->reason, sizeof(ways->reason))) {
         ways->way = LR_WAY_NCCL;
         return LR_OK;
     }
@@ -197,8 +196,7 @@ static lr_status refuse(lr_comm *comm)
                : lr_error(comm->log, LR_NO_DEVICE,
                           "images cannot be exchanged by %s, as was asked for (%s): leave the "
                           "choice to the program (--exchange auto)",
-                          is_nccl ? "NCCL" : "an MPI that takes memory of CUDA",
-                          comm->ways.reason);
+                          is_nccl ? "NCCL" : "an MPI that takes memory of CUDA", comm->ways.reason);
 }
 
 /* --- linking ranks --- */
@@ -231,10 +229,8 @@ static void keep_or_tell(void *user, lr_log_level level, lr_status status, const
 static void begin_link(lr_comm *comm, const struct linking *first, struct linking *own)
 {
     struct lr_comm_ways *ways = &comm->ways;
-    const struct lr_link_params params = {.key = first->key,
-                                          .rank = comm->facts.rank,
-                                          .size = comm->facts.size,
-                                          .log = &ways->log};
+    const struct lr_link_params params = {
+        .key = first->key, .rank = comm->facts.rank, .size = comm->facts.size, .log = &ways->log};
     if (first->status == LR_OK) {
         own->status = (int32_t)ways->fns->begin(ways->place, &params, &ways->link);
     }
@@ -288,7 +284,8 @@ static lr_status link_ranks(lr_comm *comm, int *failed)
          *failed = find_failed(comm, all, &are_ready)) {
         look_at_link(comm, &own);
         if (own.status == LR_OK && lr_clock_seconds() - begin > patience_s) {
-            snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s", patience_s);
+            snprintf(ways->kept, sizeof(ways->kept), "ranks have not met within %.0f s",
+                     patience_s);
             own.status = LR_FAILED;
         }
         LR_TRY(tell_linking(comm, &own));
@@ -310,8 +307,8 @@ static lr_status try_link(lr_comm *comm, const struct offer *all)
         return LR_OK;
     }
     const struct linking *linking = comm->little;
-    snprintf(ways->reason, sizeof(ways->reason), "%s: %s", describe_rank(name, failed, &all[failed]),
-             linking[failed].reason);
+    snprintf(ways->reason, sizeof(ways->reason), "%s: %s",
+             describe_rank(name, failed, &all[failed]), linking[failed].reason);
     drop_link(ways, false);
     ways->way = judge_mpi(all, comm->facts.size, why, sizeof(why)) ? LR_WAY_MPI : LR_WAY_HOST;
     return LR_OK;
@@ -447,13 +444,11 @@ void lr_comm_probe_nccl(lr_comm_support *support)
     struct ear ear;
     struct lr_link_facts facts = {.library = ""};
     listen(&ear, support->nccl_reason, sizeof(support->nccl_reason));
-    lr_place *place =
-        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &ear.log});
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .log = &ear.log});
     if (place == NULL) {
         return;
     }
-    if (place->fns->link != NULL &&
-        place->fns->link->find(place, &facts, &ear.log) == LR_OK) {
+    if (place->fns->link != NULL && place->fns->link->find(place, &facts, &ear.log) == LR_OK) {
         snprintf(support->nccl, sizeof(support->nccl), "%s", facts.library);
     }
     lr_place_close(place);

@@ -42,7 +42,7 @@ typedef enum lr_exchange {
 typedef struct lr_comm_params {
     lr_comm_kind kind;
     lr_exchange exchange; /* one that is asked for and cannot be is LR_NO_DEVICE in that exchange */
-    const lr_log *log; /* kept; outlives the communicator */
+    const lr_log *log;    /* kept; outlives the communicator */
 
     /* Where a rank fails whose device others wait for, they may not learn of it. If they have not met it
      * after so long (0 = 20 s), it ends all at once, after `stranded`, which may say why; in a thread of its
@@ -59,10 +59,10 @@ typedef struct lr_comm_info {
     const char *machine;        /* this rank's: its host name */
     const char *way;            /* "one process", "Open MPI 4.1.4" */
     bool is_cuda_aware;         /* MPI takes memory of CUDA */
-    const char *exchange;       /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
+    const char *exchange; /* "NCCL 2.21.5", "CUDA-aware MPI", "host memory"; "" = vectors at devices
                                    have not been exchanged yet */
     const char *exchange_reason; /* why not by NCCL; "" = it is, or as `exchange` */
-    int failed_rank;            /* the lowest that has failed; -1 = none */
+    int failed_rank;             /* the lowest that has failed; -1 = none */
     lr_status failed_status;
     double sent_bytes; /* by this rank to others */
     double moving_s;   /* that exchanges took; by NCCL as the device's clock has it */
@@ -75,11 +75,11 @@ LR_API int lr_comm_started(int *rank);
 
 /* What many processes could use here, without starting any. */
 typedef struct lr_comm_support {
-    char library[96]; /* "Open MPI v4.1.4" */
-    bool is_cuda_aware;      /* it takes memory of CUDA */
-    bool can_compose;        /* lr_compose has LAPACKE */
-    char nccl[48];           /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
-    char nccl_reason[384];   /* why there is none; "" = there is one */
+    char library[96];      /* "Open MPI v4.1.4" */
+    bool is_cuda_aware;    /* it takes memory of CUDA */
+    bool can_compose;      /* lr_compose has LAPACKE */
+    char nccl[48];         /* "NCCL 2.21.5"; "" = there is none, or no CUDA device */
+    char nccl_reason[384]; /* why there is none; "" = there is one */
 } lr_comm_support;
 
 /* errors: LR_NO_DEVICE, logged, where LORaster was built without MPI, or it is not installed. */

@@ -39,4 +39,8 @@ lr_status lr_ranks_add_up(const struct lr_ranks *ranks, double *numbers, int cou
 /* Fits of the ranks' data become that of all data. */
 lr_status lr_ranks_add_fits(const struct lr_ranks *ranks, lr_poisson_fit *fit);
 
+/* The same in one message with what an update found of the ranks' slabs, before and after it. */
+lr_status lr_ranks_add_update(const struct lr_ranks *ranks, lr_poisson_fit *fit,
+                              lr_vector_sums *before, lr_vector_sums *after);
+
 #endif

@@ -499,7 +499,7 @@ static lr_status fetch_image(struct recon *recon)
 /* What an update finds out. At a device it is known only when the update has been made: the host tells the
  * device all of it, and then waits once. */
 struct outcome {
-    struct lr_later_fit fit;     /* then of all ranks */
+    struct lr_later_fit fit; /* then of all ranks */
     /* Of this rank's slab with its sensitivity: the image before the update, where that is asked for, and
      * after it; then of all ranks. */
     struct lr_later_sums before, after;
@@ -533,42 +533,13 @@ static lr_status fit(struct recon *recon, int k, lr_vector *values, struct outco
     return lr_vector_divide_counts_later(&ratio, &outcome->fit);
 }
 
-/* Numbers of all ranks in one message: whether they pass a subset over, they decide alike. Where ranks have
- * whole images, sums of images are those of each. */
-static lr_status add_ranks(const struct recon *recon, struct outcome *outcome)
-{
-    lr_poisson_fit *fit = &outcome->fit.fit;
-    lr_vector_sums *after = &outcome->after.sums, *before = &outcome->before.sums;
-    const int count = recon->ranks.has_slabs ? 9 : 5;
-    double numbers[9] = {fit->log_likelihood,
-                         fit->measured_counts,
-                         fit->estimated_counts,
-                         (double)fit->left_out_lors,
-                         fit->left_out_counts,
-                         before->product,
-                         after->sum,
-                         after->product,
-                         (double)after->not_finite};
-    LR_TRY(lr_comm_sum_numbers(recon->ranks.comm, numbers, count));
-    *fit = (lr_poisson_fit){.log_likelihood = numbers[0],
-                            .measured_counts = numbers[1],
-                            .estimated_counts = numbers[2],
-                            .left_out_lors = (int64_t)numbers[3],
-                            .left_out_counts = numbers[4]};
-    before->product = numbers[5];
-    after->sum = numbers[6];
-    after->product = numbers[7];
-    after->not_finite = (int64_t)numbers[8];
-    return LR_OK;
-}
-
 static lr_status find_out(const struct recon *recon, struct outcome *outcome)
 {
     lr_poisson_fit *fit = &outcome->fit.fit;
     LR_TRY(lr_later_sums_finish(&outcome->before));
     LR_TRY(lr_later_sums_finish(&outcome->after));
     LR_TRY(lr_later_fit_finish(&outcome->fit));
-    LR_TRY(add_ranks(recon, outcome));
+    LR_TRY(lr_ranks_add_update(&recon->ranks, fit, &outcome->before.sums, &outcome->after.sums));
     if (estimates_by_sensitivity(recon)) {
         fit->log_likelihood += fit->estimated_counts - sum_before(outcome);
         fit->estimated_counts = sum_before(outcome);

@@ -351,9 +351,8 @@ lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
                         "numbers of ranks are added up on the host or in CUDA's memory, not in "
                         "OpenGL's: copy them there");
     }
-    if (!is_same_place(y, terms->pieces) ||
-        y->precision != terms->pieces->precision || terms->stride < y->count ||
-        needed > terms->pieces->count) {
+    if (!is_same_place(y, terms->pieces) || y->precision != terms->pieces->precision ||
+        terms->stride < y->count || needed > terms->pieces->count) {
         return lr_error(log_of(y), LR_USAGE,
                         "%d pieces of %lld numbers cannot be added up where %lld are there",
                         terms->num, (long long)terms->stride, (long long)terms->pieces->count);

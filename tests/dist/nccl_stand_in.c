@@ -132,9 +132,9 @@ SHOWN int ncclCommInitRankConfig(struct ncclComm **comm, int size, unique_id id,
         return SYSTEM_ERROR;
     }
     const int file = open(id.bytes, O_RDWR);
-    void *memory = file >= 0 ? mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED,
-                                    file, 0)
-                             : MAP_FAILED;
+    void *memory =
+        file >= 0 ? mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0)
+                  : MAP_FAILED;
     if (file >= 0) {
         close(file);
     }
@@ -296,10 +296,9 @@ SHOWN int ncclSend(const void *bytes, size_t count, int type, int peer, struct n
 SHOWN int ncclRecv(void *bytes, size_t count, int type, int peer, struct ncclComm *comm,
                    void *stream)
 {
-    return type == 0
-               ? add(comm, &(struct operation){.peer = peer, .memory = bytes, .bytes = count},
-                     stream)
-               : INVALID_ARGUMENT;
+    return type == 0 ? add(comm, &(struct operation){.peer = peer, .memory = bytes, .bytes = count},
+                           stream)
+                     : INVALID_ARGUMENT;
 }
 #endif
 

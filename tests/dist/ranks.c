@@ -125,10 +125,9 @@ static void check_doubles(lr_comm *comm, lr_place *place)
 {
     double numbers[1000];
     lr_vector host = lr_vector_of_doubles(numbers, 1000), vector;
-    expect(lr_vector_create(&(lr_vector_params){.place = place,
-                                                .count = 1000,
-                                                .precision = LR_FLOAT64},
-                            &vector) == LR_OK,
+    expect(lr_vector_create(
+               &(lr_vector_params){.place = place, .count = 1000, .precision = LR_FLOAT64},
+               &vector) == LR_OK,
            "memory");
     for (int k = 0; k < 1000; k++) {
         numbers[k] = value_of(rank, k);
@@ -289,11 +288,11 @@ static void check_broken(lr_comm *comm)
 int main(int argc, char **argv)
 {
     const lr_log log = {hear, NULL};
-    lr_comm *comm = lr_comm_open(
-        &(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""),
-                          .log = &log,
-                          .patience_s = 1,
-                          .stranded = say_stranded});
+    lr_comm *comm =
+        lr_comm_open(&(lr_comm_params){.exchange = exchange_named(argc > 2 ? argv[2] : ""),
+                                       .log = &log,
+                                       .patience_s = 1,
+                                       .stranded = say_stranded});
     if (comm == NULL) {
         return 1;
     }

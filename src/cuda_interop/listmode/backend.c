@@ -61,7 +61,7 @@ struct listmode_cuda {
     cudaEvent_t clocks[NUM_CLOCKS][2]; /* of the last projections, in turn */
     bool is_under_way[NUM_CLOCKS];     /* timed, and not read yet */
     int64_t num_timed;
-    double last_s, all_s; /* what has been read */
+    double last_s, all_s;           /* what has been read */
     struct room image, values, map; /* of the host, copied */
 };
 
@@ -697,10 +697,9 @@ static lr_status open_here(struct listmode_cuda *cuda)
         LR_TRY(open_streaming(cuda, plan.most_events));
     }
     for (int k = 0; k < 2 * NUM_CLOCKS; k++) {
-        LR_TRY(check(
-            cuda,
-            (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault),
-            "a clock"));
+        LR_TRY(check(cuda,
+                     (int)cudaEventCreateWithFlags(&cuda->clocks[k / 2][k % 2], cudaEventDefault),
+                     "a clock"));
     }
     return LR_OK;
 }

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A rank whose device is lost tells the others when they meet. They may never come: what they wait for on
- * their own devices is what the lost one was to send. After a while a thread ends them all. */
-#ifndef LR_DIST_WATCH_H
-#define LR_DIST_WATCH_H
+ * A call that is made, in a thread of its own, unless something has ended in time. */
+#ifndef LR_BASE_WATCH_H
+#define LR_BASE_WATCH_H
 
 #include <pthread.h>
 #include <stdbool.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "dist/watch.h"
+#include "base/watch.h"
 
 #include <time.h>
 
@@ -8,8 +8,8 @@ static struct timespec deadline_of(const struct lr_watch *watch)
 {
     struct timespec until;
     clock_gettime(CLOCK_MONOTONIC, &until);
-    const long nanoseconds = until.tv_nsec + (long)(1e9 * (watch->patience_s -
-                                                           (double)(long)watch->patience_s));
+    const long nanoseconds =
+        until.tv_nsec + (long)(1e9 * (watch->patience_s - (double)(long)watch->patience_s));
     until.tv_sec += (time_t)watch->patience_s + nanoseconds / 1000000000;
     until.tv_nsec = nanoseconds % 1000000000;
     return until;
