@@ -14,7 +14,7 @@ BLOCK = 8
 MEAN, WORST = 0.010, 0.15
 NAMES = ["view-start", "view-voxel", "view-sheet", "view-weights", "view-exact", "view-lor", "view-volume",
          "view-doctor", "view-direct", "view-event", "view-frames"]
-SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity", "view-listmode"]
+SLOW_NAMES = ["view-mmr", "view-recon", "view-sensitivity", "view-listmode", "view-compose"]
 
 
 def blocks(path):

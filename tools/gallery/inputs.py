@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Writes what the gallery's scripts open, besides presets: an activity with rods and a hot ball, and
-water around it, as NIfTI on the same grid; three frames of it; a scanner file with a diameter for the radius."""
+water around it, as NIfTI on the same grid; three frames of it; the same on a coarse grid; a scanner file with a diameter for the radius."""
 import array
 import math
 import struct
@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 SIZE, VOXEL_MM = (64, 64, 38), (1.1, 1.1, 1.2)
+COARSE, COARSE_MM = (26, 26, 14), (2.6, 2.6, 2.8)
 
 
 def header(size, voxel_mm):
@@ -29,8 +30,13 @@ def header(size, voxel_mm):
     return bytes(head)
 
 
-def write(path, values):
-    Path(path).write_bytes(header(SIZE, VOXEL_MM) + array.array("f", values).tobytes())
+def write(path, values, size=SIZE, voxel_mm=VOXEL_MM):
+    Path(path).write_bytes(header(size, voxel_mm) + array.array("f", values).tobytes())
+
+
+def centres(size, voxel_mm):
+    return [[(k - 0.5 * (size[axis] - 1)) * voxel_mm[axis] for k in range(size[axis])]
+            for axis in range(3)]
 
 
 # Six rods, thicker from one to the next, as (x, y, radius) in mm.
@@ -51,8 +57,7 @@ def water(x, y, z):
 
 
 def main(folder):
-    places = [[(k - 0.5 * (SIZE[axis] - 1)) * VOXEL_MM[axis] for k in range(SIZE[axis])]
-              for axis in range(3)]
+    places = centres(SIZE, VOXEL_MM)
     active, wet = ([field(x, y, z) for z in places[2] for y in places[1] for x in places[0]]
                    for field in (activity, water))
     write(Path(folder) / "activity.nii", active)
@@ -60,6 +65,10 @@ def main(folder):
     for number, scale in ((1, 1.0), (2, 0.6), (3, 0.3)): # the hot ball stays, the rest decays
         write(Path(folder) / f"frame-{number}.nii",
               [value if value == 4.0 else scale * value for value in active])
+    places = centres(COARSE, COARSE_MM)
+    write(Path(folder) / "coarse.nii",
+          [activity(x, y, z) for z in places[2] for y in places[1] for x in places[0]], COARSE,
+          COARSE_MM)
     (Path(folder) / "diameter.yaml").write_text("""\
 name: a diameter for the radius, and a module that was forgotten
 ring: {radius_mm: 118, modules: 18, rings: 2, ring_pitch_mm: 27.4}

@@ -332,7 +332,7 @@ static void show_slices(struct app *app)
         tell_voxel(app, &tiles, touch.at);
     }
     const struct ui_bar bar = legend_bar((lr_colour_map)tool->painted.colours, tool->painted.range,
-                                         "guesses and composed image (emissions per voxel)");
+                                         "all of them (emissions per voxel)");
     ui_bar(&bar);
 }
 

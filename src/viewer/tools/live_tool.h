@@ -35,7 +35,7 @@ struct live_tool {
     int num_iterations;
     struct live_iteration last;
     float likelihood[LIVE_HISTORY], difference[LIVE_HISTORY]; /* of the first iterations */
-    char scanner[128]; /* that was open at its start */
+    char scanner[128];                                        /* that was open at its start */
     char error[JOB_SENTENCE];
     struct guesses_tool guesses; /* where the image is composed of them */
 };
