@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// The exact elements of an event, point by point, for the passes that go through them:
-//     Exact exact = exact_of(k);
-//     while (next(exact)) { exact.element, exact.voxel }
+// The exact elements of an event, for the passes that go through them. Includers define
+//     void take(ivec3 voxel, float element);
+// which takes the share that a point has of its voxel's element, and call each_element(k) for line k, in the
+// window, which is of planes of sample points.
 // Variants: TOF; LEANING, where modules share no axial direction.
 #include "listmode/exact_line.glsl"
 #ifdef LEANING
@@ -12,53 +13,88 @@
 #include "listmode/exact_sight.glsl"
 #endif
 
+void take(ivec3 voxel, float element);
+
 struct Exact {
     Line line;
     Sight sight;
     Walk walk;
     vec4 reach; // where beside the line there may be points, in its first plane, and more from plane to plane
-    vec4 time;
-    vec3 gain;
-    ivec3 voxel;   // of the point at hand
-    float element; // its share of the voxel's
+#ifdef TOF
+    Time time;
+#endif
 };
 
-// Of line k, in the window, which is of planes of sample points.
 Exact exact_of(uint k)
 {
     Exact exact;
     exact.line = line_of(k);
-    if (exact.line.count == 0) { // of which nothing else is known
-        exact.walk.plane = exact.walk.last = 0;
-        exact.walk.at = exact.walk.high = ivec2(0);
-        return exact;
-    }
     exact.walk = walk_of(exact.line, window.x, window.y);
     exact.sight = sight_of(exact.line, k);
     exact.reach = uintBitsToFloat(lines[4u * uint(size.w) + k]);
 #ifdef TOF
-    exact.time = uintBitsToFloat(lines[13u * uint(size.w) + k]);
-    exact.gain = uintBitsToFloat(lines[14u * uint(size.w) + k]).xyz;
+    exact.time = time_of(exact.line, k);
 #endif
     return exact;
 }
 
-// The next point; false: there is none.
-bool next(inout Exact exact)
+// Ways along the line to the near face, and to the far one.
+vec2 ways_of(Exact exact)
 {
-    if (!walk_on(exact.walk, exact.sight, exact.line, exact.reach)) {
-        return false;
-    }
     float way = exact.walk.way_mm, rest = exact.line.factor.z - way;
-    exact.voxel = voxel_of(exact.line, exact.walk);
-    exact.element = tube.x * angle_of(exact.sight, exact.walk.off,
-                                      exact.walk.is_turned ? vec2(rest, way) : vec2(way, rest));
+    return exact.walk.is_turned ? vec2(rest, way) : vec2(way, rest);
+}
+
+// angle: over 2 pi, of a point of the plane at hand.
+void take_point(Exact exact, ivec2 at, float angle)
+{
+    float element = tube.x * angle;
+    if (element > 0.0) {
+        ivec3 voxel = voxel_of(exact.line, exact.walk, at);
 #ifdef TOF
-    if (exact.element > 0.0) {
-        exact.element *= time_weight(exact.line, exact.walk, exact.voxel, exact.time, exact.gain);
+        element *= time_weight(exact.line, exact.walk, at, voxel, exact.time);
+#endif
+        take(voxel, element);
+    }
+}
+
+#ifndef LEANING
+// Two by two points at once: lines alike have about as many planes with elements, and those have one or two
+// points along either axis, so that the threads of a group do the same.
+void each_of_columns(Exact exact)
+{
+    while (walk_on_by_blocks(exact.walk, exact.sight, exact.line, exact.reach)) {
+        vec2 ways = ways_of(exact);
+        ivec2 first = exact.walk.at, count = min(exact.walk.high - first, ivec2(2));
+        for (int i = 0; i < count.x; i++) {
+            Column column = column_of(exact.sight, off_of(exact.walk, first + ivec2(i, 0)).x, ways);
+            for (int j = 0; j < 2; j++) {
+                ivec2 at = first + ivec2(i, j);
+                float along = exact.sight.near.across_along.w * off_of(exact.walk, at).y;
+                float angle = column_angle(column, along, exact.sight.far.half_mm.y);
+                take_point(exact, at, j < count.y && column.width > 0.0 ? angle : 0.0);
+            }
+        }
+    }
+}
+#endif
+
+void each_element(uint k)
+{
+    if (line_of(k).count == 0) { // of which nothing else is known
+        return;
+    }
+    Exact exact = exact_of(k);
+#ifndef LEANING
+    if (has_columns(exact.sight)) {
+        each_of_columns(exact);
+        return;
     }
 #endif
-    return true;
+    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach)) {
+        take_point(exact, exact.walk.at,
+                   angle_of(exact.sight, off_of(exact.walk, exact.walk.at), ways_of(exact)));
+    }
 }
 
 // Where a voxel stands in slices.

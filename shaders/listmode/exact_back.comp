@@ -29,30 +29,33 @@ void add_term(int cell, float term)
     }
 }
 
+// The line's value, and what is not added yet of a voxel.
+float value, sum = 0.0;
+int cell = 0;
+
 // Points of one voxel that come one after the other are added as one.
+void take(ivec3 voxel, float element)
+{
+    int at = cell_of(voxel);
+    if (at != cell && sum != 0.0) {
+        add_term(cell, sum);
+        sum = 0.0;
+    }
+    cell = at;
+    sum += value * element;
+}
+
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
     if (k >= uint(size.w)) {
         return;
     }
-    float value = scaled(uintBitsToFloat(lines[2u * uint(size.w) + k].w)), sum = 0.0;
+    value = scaled(uintBitsToFloat(lines[2u * uint(size.w) + k].w));
     if (value == 0.0) {
         return;
     }
-    Exact exact = exact_of(k);
-    int cell = 0;
-    while (next(exact)) {
-        if (exact.element > 0.0) {
-            int at = cell_of(exact.voxel);
-            if (at != cell && sum != 0.0) {
-                add_term(cell, sum);
-                sum = 0.0;
-            }
-            cell = at;
-            sum += value * exact.element;
-        }
-    }
+    each_element(k);
     if (sum != 0.0) {
         add_term(cell, sum);
     }

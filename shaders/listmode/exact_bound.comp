@@ -15,6 +15,13 @@
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
+float most = 0.0; // of all shares
+
+void take(ivec3 voxel, float element)
+{
+    most = max(most, element);
+}
+
 // No voxel's element is larger than its points' number times the largest share.
 void main()
 {
@@ -22,11 +29,7 @@ void main()
     if (k >= uint(size.w)) {
         return;
     }
-    Exact exact = exact_of(k);
-    float most = 0.0;
-    while (next(exact)) {
-        most = max(most, exact.element);
-    }
+    each_element(k);
     most *= float(slab.x * slab.y * slab.z);
     uint exponent = exponent_of(uintBitsToFloat(lines[2u * uint(size.w) + k].w)) + exponent_of(most);
     if (most > 0.0) {

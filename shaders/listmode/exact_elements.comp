@@ -17,20 +17,24 @@ layout(std430, binding = LR_BIND_LIST_ELEMENTS) writeonly buffer Elements {
     uvec2 elements[]; // [lines][1 + room], from window.w on
 };
 
+uint first, count = 0u; // of the line's list
+
+void take(ivec3 voxel, float element)
+{
+    if (count < uint(slab.w)) {
+        ivec3 at = voxel * strides.xyz;
+        count++;
+        elements[first + count] = uvec2(at.x + at.y + at.z, floatBitsToUint(element));
+    }
+}
+
 void main()
 {
-    uint k = gl_GlobalInvocationID.x, count = 0u, room = uint(slab.w);
+    uint k = gl_GlobalInvocationID.x;
     if (k >= uint(size.w)) {
         return;
     }
-    uint first = uint(window.w) + k * (room + 1u);
-    Exact exact = exact_of(k);
-    while (next(exact)) {
-        if (exact.element > 0.0 && count < room) {
-            ivec3 at = exact.voxel * strides.xyz;
-            count++;
-            elements[first + count] = uvec2(at.x + at.y + at.z, floatBitsToUint(exact.element));
-        }
-    }
+    first = uint(window.w) + k * uint(slab.w + 1);
+    each_element(k);
     elements[first] = uvec2(count, 0u);
 }

@@ -20,6 +20,13 @@ layout(std430, binding = LR_BIND_LIST_VALUES) buffer Values {
     float values[];
 };
 
+float sum = 0.0; // what the line has seen
+
+void take(ivec3 voxel, float element)
+{
+    sum += element * image[cell_of(voxel)];
+}
+
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
@@ -30,12 +37,6 @@ void main()
     if (place == LR_NONE) {
         return;
     }
-    Exact exact = exact_of(k);
-    float sum = 0.0;
-    while (next(exact)) {
-        if (exact.element > 0.0) {
-            sum += exact.element * image[cell_of(exact.voxel)];
-        }
-    }
+    each_element(k);
     values[at] = window.z != 0 ? values[at] + sum : sum;
 }

@@ -31,7 +31,6 @@ struct Sight {
 
 struct Walk {
     ivec2 at;        // the point at hand
-    vec2 off;        // from the crossing to it, in points
     float way_mm;    // to the plane, from the face at the lower end
     int plane, last; // counted from the line's first one; the last one is behind
     ivec2 low, high; // points of the plane; the high ones are behind
@@ -116,33 +115,85 @@ bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach)
         }
         open_plane(walk, sight, line, reach);
     }
-    walk.off = vec2(walk.at - walk.whole) - walk.part;
     return true;
 }
 
-// The voxel that a point is in. What is 1 / slab is at hand as tube.yzw.
-ivec3 voxel_of(Line line, Walk walk)
+// To the next two by two points of a plane, of which walk.at is the lowest one; false: there are none.
+bool walk_on_by_blocks(inout Walk walk, inout Sight sight, Line line, vec4 reach)
 {
-    return ivec3((vec3(line.first + walk.plane, walk.at) + 0.5) * tube.yzw);
+    walk.at.x += 2;
+    if (walk.at.x >= walk.high.x) {
+        walk.at = ivec2(walk.low.x, walk.at.y + 2);
+    }
+    while (walk.at.y >= walk.high.y) {
+        walk.plane++;
+        if (walk.plane >= walk.last) {
+            return false;
+        }
+        open_plane(walk, sight, line, reach);
+    }
+    return true;
+}
+
+// How far beside the crossing a point of the plane at hand is.
+vec2 off_of(Walk walk, ivec2 at)
+{
+    return vec2(at - walk.whole) - walk.part;
+}
+
+// The voxel that a point of that plane is in. What is 1 / slab is at hand as tube.yzw.
+ivec3 voxel_of(Line line, Walk walk, ivec2 at)
+{
+    return ivec3((vec3(line.first + walk.plane, at) + 0.5) * tube.yzw);
 }
 
 #ifdef TOF
-// The mean of the Gaussian over the voxel's extent, per mm. time: where the line is in its first plane,
-// and from plane to plane; half of the extent; 1 / extent in mm. gain: of a step along p, u, v. All but the
-// last in standard deviations.
-float time_weight(Line line, Walk walk, ivec3 voxel, vec4 time, vec3 gain)
+// What a line's times of flight are. place: of its first plane, then from plane to plane, half of the extent of a
+// voxel, all in standard deviations from the centre; 1 / extent in mm. gain: of a step along p, u, v.
+// Where a middle is at most `whole` the mean over the extent is the Gaussian's series around it, whose terms are
+// Hermite's polynomials: 2^(-y log2(e) / 2) times the polynomial `even` of the middle's square y.
+struct Time {
+    vec4 place, even;
+    vec3 gain;
+    float whole;
+};
+
+Time time_of(Line line, uint k)
 {
-    vec3 point = vec3(line.first + walk.plane, walk.at);
-    vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
-    to_middle.yz += walk.off;
-    float middle = time.x + float(walk.plane) * time.y + dot(to_middle, gain);
-    float low = max(middle - time.z, -3.0), high = min(middle + time.z, 3.0);
+    Time time;
+    time.place = uintBitsToFloat(lines[13u * uint(size.w) + k]);
+    time.gain = uintBitsToFloat(lines[14u * uint(size.w) + k]).xyz;
+    float width = time.place.z, q = width * width;
+    vec3 of = vec3(q / 6.0, q * q / 120.0, q * q * q / 5040.0);
+    time.even = float(0.79788456 / HELD) * width * time.place.w *
+                vec4(1.0 - of.x + 3.0 * of.y - 15.0 * of.z, of.x - 6.0 * of.y + 45.0 * of.z,
+                     of.y - 15.0 * of.z, of.z);
+    time.whole = width < 0.25 ? 3.0 - width : -1.0;
+    return time;
+}
+
+// The mean of the Gaussian over the extent of a voxel that is cut, or long; per mm.
+float weight_of_part(float middle, Time time)
+{
+    float low = max(middle - time.place.z, -3.0), high = min(middle + time.place.z, 3.0);
     float half_width = 0.5 * (high - low);
     if (half_width <= 0.0) {
         return 0.0;
     }
     float held = half_width < 0.5 ? normal_around(0.5 * (low + high), half_width)
                                   : normal_from_0(high) - normal_from_0(low);
-    return held * time.w * float(1.0 / HELD);
+    return held * time.place.w * float(1.0 / HELD);
+}
+
+float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, Time time)
+{
+    vec3 point = vec3(line.first + walk.plane, at);
+    vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
+    to_middle.yz += off_of(walk, at);
+    float middle = time.place.x + float(walk.plane) * time.place.y + dot(to_middle, time.gain);
+    float y = middle * middle;
+    return abs(middle) <= time.whole
+               ? exp2(y * -0.72134752) * (time.even.x + y * (time.even.y + y * (time.even.z + y * time.even.w)))
+               : weight_of_part(middle, time);
 }
 #endif

@@ -148,3 +148,69 @@ float angle_of(Sight sight, vec2 off, vec2 ways)
                        -ways.y * near.lean.y - along);
     return pieces_angle(strips, far.pieces, far.piece_mm);
 }
+
+// --- points that differ along the common axis alone ---
+
+// Whether points along v do, and see the faces in one piece.
+bool has_columns(Sight sight)
+{
+    Face near = sight.near, far = sight.far;
+    vec4 beside = vec4(near.across_along.yz, far.across_along.yz);
+    return beside == vec4(0.0) && near.normal.y == 0.0 && far.normal.y == 0.0 &&
+           near.pieces == ivec2(1) && far.pieces == ivec2(1);
+}
+
+// What they have in common: x lies between the same two numbers, and the two lines are linear in what a point is
+// beside the line along that axis, its offset.
+struct Column {
+    float width, x, height; // width <= 0: nothing is seen; x: from the foot
+    float wide, more;       // half of what is between the lines in the middle; its growth
+    vec2 centre, rise;      // of an offset of 0, and more for each mm of it
+    float foot;
+};
+
+// Of points `off` beside the line along u: angle_of, with the offset left open.
+Column column_of(Sight sight, float off, vec2 ways)
+{
+    Face near = sight.near, far = sight.far;
+    float above = near.normal.x * off, across = near.across_along.x * off, turn = sight.turn.y;
+    float near_height = ways.x * near.lean.z + above;
+    float through = ways.y * near.lean.z - above;
+    float u = sight.length_mm * (near.lean.x * above + near.lean.z * across);
+    float u_per_x = turn * (across - ways.x * near.lean.x) - near_height * sight.turn.x;
+    vec2 range = cut(near.half_mm.x * through + vec2(-u, u),
+                     near.half_mm.x * turn + vec2(-u_per_x, u_per_x));
+    float from = max(range.x, -far.half_mm.x), to = min(range.y, far.half_mm.x);
+    float x = 0.5 * (from + to), per_height = 1.0 / near_height;
+    float edge = near.half_mm.y * per_height, sweep = turn * per_height;
+    Column column;
+    column.height = ways.y * far.lean.z + far.normal.x * off;
+    column.width = near_height > 0.0 && column.height > 0.0 ? to - from : 0.0;
+    column.x = ways.y * far.lean.x - far.across_along.x * off + x;
+    column.wide = edge * (through + x * turn);
+    column.more = edge * turn * column.width;
+    column.centre =
+        vec2(near.lean.y * (sight.length_mm * above * per_height - x * sweep * ways.x),
+             sight.length_mm * near.lean.z * per_height + x * sweep);
+    column.rise = sweep * column.width * vec2(-ways.x * near.lean.y, 1.0);
+    column.foot = -ways.y * near.lean.y;
+    return column;
+}
+
+// Times 2 pi.
+float column_angle(Column column, float along, float half_height)
+{
+    float middle = column.centre.x + along * column.centre.y;
+    float steep = column.rise.x + along * column.rise.y;
+    vec4 upper, lower;
+    if (abs(steep) + abs(column.more) <= 2.0 * half_height) {
+        upper = clamp_flat(middle + column.wide, steep + column.more, half_height);
+        lower = clamp_flat(middle - column.wide, steep - column.more, half_height);
+    } else {
+        upper = clamp_steep(middle + column.wide, steep + column.more, half_height);
+        lower = clamp_steep(middle - column.wide, steep - column.more, half_height);
+    }
+    return upper.x > lower.x ? strip_angle(vec2(column.x, column.foot - along), column.height,
+                                           column.width, upper, lower)
+                             : 0.0;
+}
