@@ -287,7 +287,7 @@ static const struct cli_option options[] = {
 static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "ramla, osem or mlem; default ramla", false},
     {"--iterations", "N", "passes over all views; default 3", false},
-    {"--initial", "IMAGE", "image to start from; default: ones", false},
+    {"--initial", "IMAGE", "image to start from; default: uniform", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
     {"--views-per-block", "N", "default 1 (ramla), 10 (osem)", false},

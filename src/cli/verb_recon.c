@@ -497,7 +497,7 @@ static const struct cli_option algorithm_options[] = {
      false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
-    {"--initial", "IMAGE", "image to start from; default: ones", false},
+    {"--initial", "IMAGE", "image to start from; default: uniform", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
     {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},

@@ -101,8 +101,9 @@ typedef struct lr_recon_params {
                                       summed up, which visits every LOR once. Unused with dense
                                       data, but where values are of events (lr/listmode.h), whose
                                       additive terms do not add up to all that was expected */
-    const float *initial;  /* [num_voxels]; NULL = ones where the sensitivity is positive; of
-                                      BSREM the uniform image that gives as many counts as were measured */
+    const float *initial;  /* [num_voxels]; NULL = ones where the sensitivity is positive; with
+                                      an additive term the uniform image that gives the counts that it
+                                      leaves; of BSREM that which gives as many as were measured */
     int iterations;        /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
     int subsets;           /* 0 = 1 */
@@ -238,7 +239,7 @@ typedef struct lr_mlem_params {
     lr_operator *op;             /* required */
     const lr_lor_data *data;     /* required; y >= 0 */
     const lr_lor_data *additive; /* b >= 0; NULL = none */
-    const float *initial;        /* [num_voxels]; NULL = ones where the sensitivity is positive */
+    const float *initial;        /* [num_voxels]; NULL = as in lr_recon_params */
     int iterations;              /* 0 = 10 */
     lr_status (*iteration)(void *user, const lr_iteration *done); /* after each; may be NULL */
     void *user;

@@ -51,6 +51,7 @@ struct recon {
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
     double most;                    /* what the rule lets the sum of the image be; 0 = anything */
+    double seen_counts;             /* what an image of ones gives, by the sensitivities */
     bool has_image;                 /* whether `image` is one already */
     bool has_clock; /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
@@ -333,6 +334,7 @@ static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, b
     const float *values = host->values;
     for (int64_t v = 0; v < host->count; v++) {
         seen[v] |= values[v] > 0.0f;
+        recon->seen_counts += values[v];
     }
     if (whole == NULL) {
         const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
@@ -358,11 +360,59 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
     return LR_OK;
 }
 
+/* Of all ranks. */
+static lr_status sum_additive(struct recon *recon, double *sum)
+{
+    *sum = recon->subsets.additive_counts;
+    if (recon->subsets.is_sparse || recon->info->of_events) {
+        return LR_OK;
+    }
+    for (int k = 0; k < recon->subsets.count; k++) {
+        struct lr_compared_values with;
+        lr_vector_sums sums;
+        LR_TRY(lr_compared_get(&recon->compared, k, &with));
+        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
+        *sum += sums.sum;
+    }
+    return lr_comm_sum_numbers(recon->params->comm, sum, 1);
+}
+
+static void check_against_counts(const struct recon *recon, double additive)
+{
+    const double counts = recon->subsets.counts, deviation = sqrt(counts);
+    if (additive > counts + 5.0 * deviation) {
+        lr_warn(recon->params->log,
+                "the additive term adds up to %g counts, more than the %g that were measured, so "
+                "that next to nothing is left for the image: is it of this acquisition, in counts?",
+                additive, counts);
+    }
+}
+
+/* Of the uniform image to start from. Alone, EM and RAMLA find an image's size in one update. Beside an
+ * additive term they do not: one that explains little of the counts is multiplied by at most the ratio
+ * of counts to term, update by update. It starts with what the term leaves of the counts then. */
+static lr_status find_level(struct recon *recon, float *level)
+{
+    const double counts = recon->subsets.counts, least = 0.01;
+    double additive;
+    *level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
+    if (!recon->compared.has_additive) {
+        return LR_OK;
+    }
+    LR_TRY(sum_additive(recon, &additive));
+    check_against_counts(recon, additive);
+    if (!recon->rule->is_penalised && counts > 0.0 && recon->seen_counts > 0.0) {
+        *level = (float)(fmax(counts - additive, least * counts) / recon->seen_counts);
+    }
+    return LR_OK;
+}
+
 /* Voxels that no LOR sees start at 0 and stay there. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
     const float *initial = recon->params->initial;
-    const float level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
+    float level;
+    LR_TRY(find_level(recon, &level));
     float *image = host->values;
     bool has_sensitive = false, has_activity = false;
     for (int64_t v = 0; v < host->count; v++) {

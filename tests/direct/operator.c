@@ -241,6 +241,11 @@ static void reconstruct(const struct session *s, lr_recon_params params, enum wa
     lr_lor_data data = make_data(s, way == SPARSE);
     const lr_lor_data additive = {.count = NUM_DATA, .values = s->additive};
     lr_vector x = lr_vector_of_floats(image, NUM_VOXELS);
+    float ones[NUM_VOXELS];
+    for (int v = 0; v < NUM_VOXELS; v++) {
+        ones[v] = 1.0f;
+    }
+    params.initial = ones;
     params.data = &data;
     params.additive = &additive;
     params.without_fit = way == WHOLE;

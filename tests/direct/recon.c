@@ -247,7 +247,7 @@ static void ramla_is_its_formula(void **state)
 {
     (void)state;
     static double x[VOXELS], histo[VOXELS], back[VOXELS], sensitivity[VOXELS];
-    static float expected[VOXELS];
+    static float expected[VOXELS], ones[VOXELS];
     struct scene *scene = make_scene(true);
     const int view = 5; /* with both corrections */
     lr_operator *reference = make_some(scene, "cpu", view, 1);
@@ -255,6 +255,7 @@ static void ramla_is_its_formula(void **state)
     double most = 0;
     for (int k = 0; k < VOXELS; k++) {
         x[k] = histo[k] = 1;
+        ones[k] = 1;
     }
     assert_int_equal(array_back_f64(reference, histo, sensitivity), LR_OK);
     assert_int_equal(array_forward_f64(reference, x, histo), LR_OK);
@@ -271,6 +272,7 @@ static void ramla_is_its_formula(void **state)
     lr_recon_params params = {.op = op,
                               .data = &counts,
                               .additive = &additive,
+                              .initial = ones,
                               .iterations = 1,
                               .algorithm = LR_ALGORITHM_RAMLA,
                               .relaxation = 0.7,

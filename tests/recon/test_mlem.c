@@ -223,6 +223,58 @@ static void test_additive_term_is_taken_out(void **state)
     session_finish(&s);
 }
 
+/* The image of the same data in another unit is the same one in that unit, beside an additive term four
+ * times as large, too: where the first image is always 1, large counts hardly move it. */
+static void test_start_beside_an_additive_term_has_the_size_of_the_counts(void **state)
+{
+    enum { FACTOR = 4096 };
+    struct session s;
+    session_init(&s, *state);
+    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
+    float *first = calloc((size_t)s.num_voxels, sizeof(float));
+    assert_true(additive != NULL && first != NULL);
+    const double mean = sum_data(s.data) / (double)s.data->count;
+    for (int64_t l = 0; l < s.data->count; l++) {
+        additive->values[l] = (float)(4.0 * mean);
+        s.data->values[l] += additive->values[l];
+    }
+    lr_mlem_params params = mlem_params(&s, 2);
+    params.additive = additive;
+    assert_int_equal(array_mlem(&params, first), LR_OK);
+    for (int64_t l = 0; l < s.data->count; l++) {
+        additive->values[l] *= FACTOR;
+        s.data->values[l] *= FACTOR;
+    }
+    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    for (int64_t v = 0; v < s.num_voxels; v++) {
+        assert_close(s.image[v], FACTOR * (double)first[v], 1e-4);
+    }
+    free(first);
+    lr_lor_data_destroy(additive);
+    session_finish(&s);
+}
+
+/* Nothing is left for the image then. */
+static void test_additive_term_above_the_counts_is_warned_of(void **state)
+{
+    struct session s;
+    session_init(&s, *state);
+    lr_mlem_params params = mlem_params(&s, 1);
+    params.additive = s.data;
+    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_int_equal(s.log.num_warnings, 0);
+    lr_lor_data *additive = lr_lor_data_create(s.fixture.lors, NULL);
+    assert_non_null(additive);
+    for (int64_t l = 0; l < s.data->count; l++) {
+        additive->values[l] = 2.0f * s.data->values[l];
+    }
+    params.additive = additive;
+    assert_int_equal(array_mlem(&params, s.image), LR_OK);
+    assert_non_null(strstr(s.log.warning, "the additive term adds up to"));
+    lr_lor_data_destroy(additive);
+    session_finish(&s);
+}
+
 /* --- LORs that the image cannot reach --- */
 
 static void test_left_out_lors_are_counted_once(void **state)
@@ -426,6 +478,9 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_noisy_data_keeps_the_laws, given),
         cmocka_unit_test_prestate(test_sparse_data_is_dense_data, given),
         cmocka_unit_test_prestate(test_additive_term_is_taken_out, given),
+        cmocka_unit_test_prestate(test_start_beside_an_additive_term_has_the_size_of_the_counts,
+                                  given),
+        cmocka_unit_test_prestate(test_additive_term_above_the_counts_is_warned_of, given),
         cmocka_unit_test_prestate(test_left_out_lors_are_counted_once, given),
         cmocka_unit_test_prestate(test_counts_that_nothing_reaches_are_refused, given),
         cmocka_unit_test_prestate(test_stopping_leaves_the_last_iteration, given),

@@ -58,16 +58,31 @@ static void update_block(const struct session *s, const struct plain *plain, int
     free(ratio);
 }
 
+/* What the additive term leaves of the counts. */
+static double sum_counts(const struct session *s, const float *additive)
+{
+    double sum = 0.0;
+    for (int64_t l = 0; l < s->data->count; l++) {
+        sum += (double)s->data->values[l] - additive[l];
+    }
+    return sum;
+}
+
 static void run_plain(const struct session *s, const struct plain *plain, double *x)
 {
     static const int orders[MOST_SUBSETS + 1][MOST_SUBSETS] = {
         {0}, {0}, {0, 1}, {0, 2, 1}, {0, 2, 1, 3}};
+    double all_seen = 0.0;
     for (int v = 0; v < NUM_VOXELS; v++) {
         double seen = 0.0;
         for (int64_t l = 0; l < plain->matrix->num_lors; l++) {
             seen += plain->matrix->elements[v * plain->matrix->num_lors + l];
         }
         x[v] = seen > 0.0 ? 1.0 : 0.0;
+        all_seen += seen;
+    }
+    for (int v = 0; plain->additive != NULL && v < NUM_VOXELS; v++) {
+        x[v] *= sum_counts(s, plain->additive) / all_seen;
     }
     for (int n = 0; n < plain->iterations; n++) {
         for (int k = 0; k < plain->subsets; k++) {
