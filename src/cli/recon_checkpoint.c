@@ -41,24 +41,24 @@ void recon_read_checkpoint(struct cli_args *args, struct recon_request *request)
 
 /* --- what must stay the same --- */
 
-void recon_digest(struct recon *recon, const void *bytes, int64_t count)
+/* Fowler, Noll and Vo's, of 64 bits. */
+uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
-    uint64_t digest = recon->digest != 0 ? recon->digest : UINT64_C(0xcbf29ce484222325);
+    digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
     for (int64_t k = 0; k < count; k++) {
         digest = (digest ^ ((const unsigned char *)bytes)[k]) * UINT64_C(0x100000001b3);
     }
-    recon->digest = digest;
+    return digest;
 }
 
-void recon_digest_events(struct recon *recon)
+void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
-    const lr_event_list *list = recon->inputs.list;
-    for (int64_t k = 0; k < list->count; k++) {
-        const lr_event *event = &list->events[k];
-        recon_digest(recon, event->crystals, sizeof(event->crystals));
-        recon_digest(recon, &event->tof_mm, sizeof(event->tof_mm));
-        recon_digest(recon, &event->weight, sizeof(event->weight));
-    }
+    unsigned char bytes[sizeof(event->crystals) + sizeof(event->tof_mm) + sizeof(event->weight)];
+    memcpy(bytes, event->crystals, sizeof(event->crystals));
+    memcpy(bytes + sizeof(event->crystals), &event->tof_mm, sizeof(event->tof_mm));
+    memcpy(bytes + sizeof(event->crystals) + sizeof(event->tof_mm), &event->weight,
+           sizeof(event->weight));
+    *digest = recon_digest(*digest, bytes, sizeof(bytes));
 }
 
 /* What the model of a family has beside. */
@@ -194,11 +194,10 @@ lr_status recon_resume(struct recon *recon)
         return LR_OK;
     }
     CLI_TRY(lr_checkpoint_read(recon->request.checkpoint, &checkpoint, &recon->setup.report->log));
-    const uint64_t of_inputs = recon->digest;
-    lr_status status =
-        recon_compare_ranks(recon, "checkpoint", checkpoint.image->values,
-                            lr_grid_num_voxels(&checkpoint.image->grid) * (int64_t)sizeof(float));
-    recon->digest = of_inputs;
+    const int64_t count = lr_grid_num_voxels(&checkpoint.image->grid);
+    lr_status status = recon_compare_ranks(
+        recon, "checkpoint",
+        recon_digest(0, checkpoint.image->values, count * (int64_t)sizeof(float)), count);
     status = status == LR_OK ? take(recon, &checkpoint) : status;
     lr_checkpoint_finish(&checkpoint);
     return status;

@@ -451,6 +451,7 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     status = cluster_close(&recon.cluster, args->report, status);
     recon_finish_share(&recon);
+    recon_own_finish(&recon.own);
     free(recon.history);
     recon_finish_steps(&recon);
     lr_image_destroy(recon.image);

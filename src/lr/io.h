@@ -96,6 +96,19 @@ LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const 
  * 28 bytes for each LOR with counts, or 4 for each LOR of the scanner once a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
+/* Takes the numbers of a file in their order, some at a time: some->index is NULL in dense data; `first`
+ * counts those before. They live during the call. Another status than LR_OK ends the reading with that
+ * status. */
+typedef struct lr_lor_data_sink {
+    lr_status (*take)(void *user, const lr_lor_data *some, int64_t first);
+    void *user;
+} lr_lor_data_sink;
+
+/* The same file for who needs a part of it: holds at most 2^20 numbers at a time, but of .hs all of them.
+ * errors: as lr_lor_data_read; what the sink returns. */
+LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors,
+                                  const lr_lor_data_sink *sink, const lr_log *log);
+
 /* --- numbers per crystal --- */
 
 /* One number for each crystal of the scanner, in the order of its numbers: module by module,
