@@ -128,7 +128,10 @@ struct recon {
     struct recon_own own;
     struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
     double iterating_s, noting_s;
-    uint64_t digest;        /* of what was read, before ranks share it; 0 = of nothing */
+    uint64_t digest;          /* of what was read, of all ranks; 0 = of nothing */
+    lr_checkpoint checkpoint; /* that this run goes on from */
+    const float *start;       /* in it: the operator's image to begin with; NULL = there is none */
+    int saved;                /* iterations when a checkpoint was written last */
     const char *frame_name; /* on the bar; NULL = there are no frames */
 };
 
@@ -189,6 +192,7 @@ lr_status recon_check_frames(struct recon *recon);
 lr_status recon_open_frame(struct recon *recon, int k);
 void recon_close_frame(struct recon *recon, int k);
 void recon_finish_frames(struct recon *recon);
+bool recon_has_frames(const struct recon *recon); /* whether any has iterations of this run */
 void recon_frames_json(const struct recon *recon, bool stopped);
 
 /* Several ranks: each keeps what is its own of the files. */
@@ -223,7 +227,11 @@ void recon_read_checkpoint(struct cli_args *args, struct recon_request *request)
 uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count); /* digest: so far, or 0 */
 void recon_digest_event(uint64_t *digest, const lr_event *event);
 lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done);
+lr_status recon_keep_guesses(void *user, const lr_guesses *guesses);
+lr_status recon_keep_state(void *user, const lr_distributed_state *state);
 lr_status recon_resume(struct recon *recon);
+lr_status recon_find_frame(struct recon *recon); /* that to begin with, before its data are there */
+void recon_forget_checkpoint(struct recon *recon);
 
 /* The schemes by which ranks make one image; recon_call is one reconstruction of an operator's image. */
 lr_status recon_combine(struct recon *recon, const lr_recon_params *params);

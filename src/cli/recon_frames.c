@@ -328,6 +328,16 @@ static void frame_json(struct json *json, const struct recon_frame *frame)
     json_close(json, '}');
 }
 
+bool recon_has_frames(const struct recon *recon)
+{
+    const struct recon_frames *frames = &recon->frames;
+    int64_t k = frames->range[0];
+    while (k < frames->range[1] && frames->list[k].num_done == 0) {
+        k++;
+    }
+    return k < frames->range[1];
+}
+
 void recon_frames_json(const struct recon *recon, bool stopped)
 {
     struct json json = common_json_begin("recon");
@@ -335,8 +345,10 @@ void recon_frames_json(const struct recon *recon, bool stopped)
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
     const struct recon_frames *frames = &recon->frames;
-    for (int64_t k = frames->range[0]; k < frames->range[1] && frames->list[k].num_done > 0; k++) {
-        frame_json(&json, &frames->list[k]);
+    for (int64_t k = frames->range[0]; k < frames->range[1]; k++) {
+        if (frames->list[k].num_done > 0) {
+            frame_json(&json, &frames->list[k]);
+        }
     }
     json_close(&json, ']');
     json_number(&json, "seconds", report_seconds() - recon->start_s);

@@ -184,7 +184,9 @@ static lr_status iterate(struct recon *recon)
         .op = recon->setup.op,
         .data = recon->inputs.data,
         .additive = recon->inputs.additive,
-        .initial = recon->inputs.initial != NULL ? recon->inputs.initial->values : NULL,
+        .initial = recon->start != NULL            ? recon->start
+                   : recon->inputs.initial != NULL ? recon->inputs.initial->values
+                                                   : NULL,
         .iterations = request->iterations,
         .iterations_before = request->iterations_before,
         .subsets = request->subsets,
@@ -253,6 +255,7 @@ static lr_status conclude(struct recon *recon, lr_status status)
     if (stopped) {
         stop_wait_for_results();
     }
+    CLI_TRY(stopped ? LR_OK : cluster_note_memory(&recon->cluster, recon->setup.report));
     if (recon->cluster.rank != 0) {
         return status;
     }
@@ -367,6 +370,16 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
         goes_on);
 }
 
+/* A frame whose last iteration is in the checkpoint, and whose image may not have been written. */
+static lr_status write_finished(struct recon *recon)
+{
+    const lr_vector image = lr_vector_of_floats(recon->start, recon->checkpoint.num_values);
+    CLI_TRY(recon_take_image(recon, &image));
+    return recon->cluster.rank == 0
+               ? lr_image_write(recon->request.output, recon->image, &recon->setup.report->log)
+               : LR_OK;
+}
+
 /* Of the data at hand. */
 static lr_status reconstruct_one(struct recon *recon)
 {
@@ -385,12 +398,16 @@ static lr_status reconstruct_one(struct recon *recon)
         CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     }
     CLI_TRY(recon_resume(recon));
+    if (recon->start != NULL && recon->request.iterations == 0) {
+        return write_finished(recon);
+    }
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
 static lr_status reconstruct_frames(struct recon *recon)
 {
-    lr_status status = LR_OK;
+    const int iterations = recon->request.iterations;
+    lr_status status = recon_find_frame(recon);
     for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1];
          k++) {
         char name[64];
@@ -400,8 +417,11 @@ static lr_status reconstruct_frames(struct recon *recon)
         recon->frame_name = name;
         status = status == LR_OK ? reconstruct_one(recon) : status;
         recon_close_frame(recon, k);
+        recon->request.iterations = iterations;
+        recon->request.iterations_before = recon->request.first_after;
+        recon_forget_checkpoint(recon);
     }
-    if (recon->setup.report->json && recon->frames.list[recon->frames.range[0]].num_done > 0) {
+    if (recon->setup.report->json && recon_has_frames(recon)) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;
@@ -413,6 +433,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     const bool has_frames = recon->frames.count > 0;
+    recon->request.first_after = recon->saved = recon->request.iterations_before;
     CLI_TRY(open_all(args, recon));
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history =
@@ -450,6 +471,7 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     status = cluster_close(&recon.cluster, args->report, status);
+    recon_forget_checkpoint(&recon);
     recon_finish_share(&recon);
     recon_own_finish(&recon.own);
     free(recon.history);

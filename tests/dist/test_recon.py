@@ -218,19 +218,105 @@ def resume():
         assert "goes on after iteration 4, of 3 ranks" in done.stderr, done.stderr
         assert apart("whole.nii", "x.nii") < (0 if size == 3 else CLOSE) + 1e-12
     Path(path("c.h5")).write_bytes(raw)
-    for more, word in ((["--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2],
-                        "is of another reconstruction"), (["--seed"], None)):
-        if word is not None:
-            done = run(*[*words[:-4], *more], "--iterations", 7, *checkpoint, "--resume", "-o",
-                       path("x.nii"), code=3)
-            assert word in done.stderr
+    done = run(*words[:-4], "--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2,
+               "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
+    assert "it was begun with algorithm osem, and now it is algorithm ramla" in done.stderr
     run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
         "native", "--seed", 2, "-o", path("d.h5"))
-    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=3)
-    assert done.stderr.count("loraster: error") == 1 and "is of other data" in done.stderr
+    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    assert "other contents of: measurement" in done.stderr, done.stderr
     Path(path("c.h5")).unlink()
     done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
     assert "begins with the first iteration" in done.stderr
+
+
+def goes_on(size, words, checkpoint_at, *more):
+    """The image of a run that goes on from a checkpoint made by as many ranks: bit for bit the whole one."""
+    checkpoint = ["--checkpoint", path("c.h5")]
+    Path(path("c.h5")).unlink(missing_ok=True)
+    start = ranks if size > 1 else lambda _, *rest, **how: run(*rest, **how)
+    start(size, *words, *checkpoint, *more, "-o", path("whole.nii"))
+    raw = Path(path("c.h5")).read_bytes()
+    done = start(size, *words, *checkpoint, "--resume", "-o", path("x.nii"))
+    assert f"goes on after iteration {checkpoint_at}" in done.stderr, done.stderr
+    assert image("whole.nii") == image("x.nii"), (words, apart("whole.nii", "x.nii"))
+    Path(path("c.h5")).write_bytes(raw)
+    return [*words, *checkpoint, "--resume", "-o", path("x.nii")]
+
+
+def schemes():
+    """Checkpoints of guesses, amid them and where they were composed, and of distributed ML-EM."""
+    words = [*counts(), "--deterministic"]
+    guess = [*words, "--combine", "paper", "--local-iterations", 2, "--iterations", 5]
+    goes_on(3, guess, 3, "--checkpoint-every", 3)
+    again = goes_on(3, guess, 4, "--checkpoint-every", 4)
+    done = ranks(2, *again, code=2)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    assert "start 3 ranks and not 2" in done.stderr, done.stderr
+    again = goes_on(3, [*words, "--combine", "distributed", "--iterations", 12], 10,
+                    "--checkpoint-every", 5)
+    done = ranks(2, *again)
+    assert "take another way to the same image" in done.stderr, done.stderr
+    assert apart("whole.nii", "x.nii") < 0.05, apart("whole.nii", "x.nii")
+    done = ranks(3, *words, "--iterations", 12, *again[-5:], code=2)
+    assert "begun with combine distributed, local iterations 4, and now it is combine exact" in \
+        done.stderr, done.stderr
+
+
+def frames():
+    """Checkpoints of frames and of coefficients of blobs, of one process and of several."""
+    listmode = [*events(), "--sensitivity-lines", 20000]
+    again = goes_on(2, [*listmode, "--blobs", "--iterations", 5], 3, "--checkpoint-every", 3)
+    run(*again)
+    assert apart("whole.nii", "x.nii") < CLOSE, apart("whole.nii", "x.nii")
+    words = [*listmode, "--frames", "20,20,20", "--algorithm", "osem", "--subsets", 2]
+    checkpoint = ["--checkpoint", path("c.h5")]
+    Path(path("c.h5")).unlink()
+    run(*words, "--iterations", 5, "-o", path("f.nii"))
+    ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 4, "-o", path("g.nii"))
+    raw, made = Path(path("c.h5")).read_bytes(), [image(f"g-{k}.nii") for k in (1, 2, 3)]
+    for k in (1, 2, 3):
+        assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
+    for size in (3, 1):
+        Path(path("c.h5")).write_bytes(raw)
+        Path(path("g-3.nii")).unlink()
+        again = [*words, "--iterations", 5, *checkpoint, "--resume", "-o", path("g.nii")]
+        done = ranks(size, *again) if size > 1 else run(*again)
+        assert "goes on after iteration 4 of frame 3, of 3 ranks" in done.stderr, done.stderr
+        assert size > 1 or apart("f-3.nii", "g-3.nii") < CLOSE
+        assert size == 1 or image("g-3.nii") == made[2]
+    # The last iteration of a frame is there, and its image may have been lost.
+    Path(path("g-3.nii")).unlink()
+    run(*again)
+    assert apart("f-3.nii", "g-3.nii") < CLOSE
+    Path(path("g-1.nii")).unlink()
+    done = ranks(2, *again, code=3)
+    assert "the image of frame 1" in done.stderr and "is missing" in done.stderr, done.stderr
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    frames_killed([*words, "--iterations", 600, "--quiet"], checkpoint)
+
+
+def frames_killed(words, checkpoint):
+    """Killed once the first frame is there: the frames that follow that of the checkpoint are begun."""
+    ranks(2, *words, "-o", path("w.nii"))
+    for name in ("c.h5", "g-1.nii"):
+        Path(path(name)).unlink(missing_ok=True)
+    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint,
+                            "--checkpoint-every", "7", "-o", path("g.nii")], env=ENVIRONMENT,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + HANG_S
+    while not Path(path("g-1.nii")).exists():
+        assert time.monotonic() < until and job.poll() is None, job.poll()
+        time.sleep(0.001)
+    os.kill(children(job.pid)[0], signal.SIGKILL)
+    job.wait(timeout=30)
+    assert job.returncode != 0
+    done = ranks(2, *[word for word in words if word != "--quiet"], *checkpoint, "--resume", "-o",
+                 path("g.nii"))
+    assert re.search(r"goes on after iteration \d+ of frame [123]", done.stderr), done.stderr
+    for k in (1, 2, 3):
+        assert image(f"w-{k}.nii") == image(f"g-{k}.nii"), k
 
 
 def children(pid):
@@ -345,6 +431,6 @@ def bench():
 
 
 topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
-          "distributed": distributed, "resume": resume, "kill": kill, "mistakes": mistakes}
+          "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes}
 if __name__ == "__main__":
     run_topics(topics)
