@@ -294,7 +294,7 @@ def frames():
     done = ranks(2, *again, code=3)
     assert "the image of frame 1" in done.stderr and "is missing" in done.stderr, done.stderr
     assert done.stderr.count("loraster: error") == 1, done.stderr
-    frames_killed([*words, "--iterations", 600, "--quiet"], checkpoint)
+    frames_killed([*words, "--iterations", 60, "--quiet"], checkpoint)
 
 
 def frames_killed(words, checkpoint):
@@ -402,6 +402,71 @@ def mistakes():
         assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
 
 
+def refused(one, other, code, *words, **more):
+    """Rank 0 runs one command and rank 1 another: one message, of a rank that is named."""
+    def command(words):
+        return ["-n", "1", *map(str, words)]
+    done = subprocess.run([MPIRUN, *command(one), ":", *command(other)], env=ENVIRONMENT | more,
+                          capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+
+
+def another_version(target):
+    """A copy of the program and its plugins that says it was built from something else."""
+    mark = re.compile(rb"\d+\.\d+\.\d+, build ([0-9a-f]+)")
+    for name in (Path(program).name, "lr_mpi.so"):
+        raw = (Path(program).parent / name).read_bytes()
+        for found in set(mark.findall(raw)):
+            raw = raw.replace(b", build " + found, b", build " + found[::-1])
+        (target / name).write_bytes(raw)
+        (target / name).chmod(0o755)
+    return target / Path(program).name
+
+
+def faults():
+    """What only one rank meets: another version, a full disk, a device without memory; and pieces()."""
+    pieces()
+    words = [*counts(), "--iterations", 2]
+    good = [program, *words, "-o", path("x.nii")]
+    other = Path(path("other"))
+    other.mkdir()
+    copy = another_version(other)
+    refused(good, ["env", f"LORASTER_PLUGINS={other}", copy, *good[1:]], 3, "rank 1 of 2",
+            "another version of LORaster")
+    # Rank 0 alone writes: its files may not be longer than a block, which memory that MPI or HDF5's
+    # reader shares would be.
+    good = [program, *events(), "--iterations", 2, "--sensitivity-lines", 10000, "-o", path("x.nii")]
+    by_wire = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
+    full = ["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", *good]
+    refused(full, good, 1, "rank 0 of 2", "x.nii", **by_wire)
+    checkpoint = ["--checkpoint", path("c.h5")]
+    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5",
+            **by_wire)
+    assert not Path(path("c.h5")).exists() and not Path(path("x.nii")).exists()
+    if "FAIL_GL" in os.environ:
+        gl = [*words[:-3], "compute", *words[-2:], "-o", path("x.nii")]
+        no_memory = ["env", f"LD_PRELOAD={os.environ['FAIL_GL']}", "INJECT_KIND=gl", "INJECT_AT=9000",
+                     f"ASAN_OPTIONS={ENVIRONMENT['ASAN_OPTIONS']}:verify_asan_link_order=0"]
+        refused([program, *gl], [*no_memory, program, *gl], 1, "rank 1 of 2", "memory")
+
+
+def pieces():
+    """More ranks than views, or than events of a subset, or than modules' pairs (mistakes())."""
+    listmode = events()
+    run("direct", "deposit", "--events", path("e.petsird"), "--grid", "12,12,5", "--voxel-mm", 2,
+        "--azimuths", 2, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
+    direct = ["recon", "--operator", "direct", "--data", path("h.h5"), "--backend", "cpu", "--tof-ps",
+              50, "--radial-mm", 4, "--axial-mm", 4]
+    for words, word in ((direct, "3 ranks for 2 views"),
+                        ([*listmode, "--algorithm", "osem", "--subsets", 1500], "some would have none")):
+        done = ranks(3, *words, "-o", path("x.nii"), code=2)
+        assert done.stderr.count("loraster: error") == 1, done.stderr
+        assert word in done.stderr and "rank 0 of 3" in done.stderr, done.stderr
+
+
 def bench():
     """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
     ring()
@@ -431,6 +496,7 @@ def bench():
 
 
 topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
-          "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes}
+          "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes,
+          "faults": faults}
 if __name__ == "__main__":
     run_topics(topics)
