@@ -64,6 +64,7 @@ struct recon_inputs {
     lr_event_list *list; /* of list mode: prompts alone, of this rank */
     struct lor_factors factors;
     lr_randoms *randoms;
+    double counts;                     /* of all ranks, without delayeds */
     double additive_sum;               /* of list mode: over all LORs, where it is known */
     lr_event_corrections *corrections; /* of list mode: of inputs.list's events */
     lr_lor_source sensitivity_factors; /* of them */
@@ -262,8 +263,9 @@ lr_status recon_read_factors(struct recon *recon);
 void recon_say_events(const struct recon *recon);
 void recon_say_binned(struct recon *recon, const lr_events_info *info);
 
-/* Of LOR data: by fan sums of inputs.delayeds, or of their ends, where those are given. */
-lr_status recon_estimate_randoms(struct recon *recon, const double *ends);
+/* Of LOR data: by fan sums of inputs.delayeds, or of their ends, where those are given; says what of the
+ * prompts they are. */
+lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double prompts);
 
 /* The list mode that the command line names. */
 lr_events_source recon_events_source(const struct recon *recon);

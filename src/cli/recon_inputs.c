@@ -80,13 +80,11 @@ static lr_status read_measurement(struct recon *recon)
 
 /* --- the additive term --- */
 
-lr_status recon_estimate_randoms(struct recon *recon, const double *ends)
+lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double prompts)
 {
     struct recon_inputs *inputs = &recon->inputs;
     struct report *report = recon->setup.report;
     const lr_lors *lors = recon->setup.lors;
-    const double prompts = ends != NULL ? (double)inputs->events.prompts
-                                        : common_sum(inputs->data->values, inputs->data->count);
     inputs->randoms = ends != NULL
                           ? lr_randoms_of_ends(lors, ends, &report->log)
                           : lr_randoms_estimate(lors, inputs->delayeds, &report->log);
@@ -111,7 +109,8 @@ static lr_status read_additive(struct recon *recon)
     }
     const bool wanted = recon->request.randoms == RECON_RANDOMS_AUTO;
     return wanted && inputs->delayeds != NULL && inputs->delayeds->count > 0
-               ? recon_estimate_randoms(recon, NULL)
+               ? recon_estimate_randoms(recon, NULL,
+                                        common_sum(inputs->data->values, inputs->data->count))
                : LR_OK;
 }
 

@@ -313,7 +313,7 @@ static lr_status survey_events(struct own_counts *counts)
     CLI_TRY(status);
     const bool wanted =
         recon->request.randoms == RECON_RANDOMS_AUTO && recon->request.additive == NULL;
-    return wanted && counts->delayeds > 0 ? recon_estimate_randoms(recon, counts->ends) : LR_OK;
+    return wanted && counts->delayeds > 0 ? recon_estimate_randoms(recon, counts->ends, (double)counts->kept) : LR_OK;
 }
 
 /* Those of this rank's pairs. What was said of the file is not said again. */

@@ -272,12 +272,13 @@ static lr_status conclude(struct recon *recon, lr_status status)
     return status;
 }
 
-static lr_status check_counts(const struct recon *recon)
+static lr_status check_counts(struct recon *recon)
 {
     const lr_lor_data *data = recon->inputs.data;
     const char *path = recon->request.data != NULL ? recon->request.data : recon->request.events;
     double counts = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(recon->cluster.comm, &counts, 1));
+    recon->inputs.counts = counts;
     if (counts > 0) {
         return LR_OK;
     }
@@ -421,7 +422,7 @@ static lr_status reconstruct_frames(struct recon *recon)
         recon->request.iterations_before = recon->request.first_after;
         recon_forget_checkpoint(recon);
     }
-    if (recon->setup.report->json && recon_has_frames(recon)) {
+    if (recon->setup.report->json && recon->cluster.rank == 0 && recon_has_frames(recon)) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;

@@ -10,6 +10,7 @@ import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,65 @@ def families():
     ranks(3, *frames, "-o", path("g.nii"))
     for k in (1, 2, 3):
         assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
+
+
+def siemens():
+    """Siemens list mode of random addresses, two in seven of them delayeds, with time marks."""
+    words, draw = ring(), random.Random(4)
+    bins, views, planes = 24, 20, 16 # 8 modules of 4 crystals and a gap around, 4 rings
+    list_words = []
+    for k in range(4000):
+        if k % 40 == 0:
+            list_words.append(1 << 31 | k)
+        address = draw.randrange(bins * views * planes)
+        list_words.append(address if k % 7 < 2 else 1 << 30 | address)
+    Path(path("s.l")).write_bytes(struct.pack(f"<{len(list_words)}I", *list_words))
+    Path(path("s.l.hdr")).write_text(
+        f"!INTERFILE:=\nnumber of rings:=4\n%number of projections:={bins}\n"
+        f"%number of views:={views}\n%maximum ring difference:=3\n%axial compression:=1\n")
+    return [*words, *GRID, "--events", path("s.l"), "--backend", "native"]
+
+
+def own():
+    """What each rank keeps of files of every kind, replicates and delayeds too, is all together."""
+    direct = [*histo(), "--algorithm", "osem", "--subsets", 2]
+    listmode = [*events(), "--sensitivity-lines", 5000]
+    dense = ["recon", *ring(), *GRID, "--data", path("dense.h5"), "--backend", "native"]
+    delayed = siemens()
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 300000, "--backend",
+        "native", "-o", path("dense.h5"))
+    seed = ["--bootstrap", 7]
+    cases = [[*direct, *seed], [*listmode, "--algorithm", "osem", "--subsets", 3, *seed],
+             [*counts(), *seed], [*dense, "--additive", path("d.h5")],
+             ["recon", *delayed, "--algorithm", "osem", "--subsets", 2],
+             ["recon", "--operator", "listmode", *delayed, "--frames", "2,1.5",
+              "--sensitivity-lines", 5000]]
+    for words in cases:
+        words = [*words, "--iterations", 4]
+        one = json.loads(run(*words, "--json", "-o", path("one.nii")).stdout)
+        many = json.loads(ranks(3, *words, "--json", "-o", path("x.nii")).stdout)
+        names = ("-1.nii", "-2.nii") if "--frames" in words else (".nii",)
+        for name in names:
+            assert apart(f"one{name}", f"x{name}") < CLOSE, (words, apart(f"one{name}", f"x{name}"))
+        assert one.get("events") == many.get("events"), (one["events"], many["events"])
+        assert one.get("randoms") == many.get("randoms"), (one["randoms"], many["randoms"])
+        peaks = many["ranks"]["peak_memory_bytes"]
+        assert len(peaks) == 3 and min(peaks) > 1e6, peaks
+
+
+def memory():
+    """What a rank has falls with their number: of each event 24 bytes in a list, and as much in an operator."""
+    words = ring()
+    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 400000, "--tof-ps", 400, "-o",
+        path("e.petsird"))
+    words = ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"),
+             "--backend", "native", "--sensitivity-lines", 5000, "--iterations", 1, "--json", "-o",
+             path("x.nii")]
+    two, five = (max(json.loads(ranks(size, *words).stdout)["ranks"]["peak_memory_bytes"])
+                 for size in (2, 5))
+    print(f"peak memory: {two / 2**20:.1f} MiB of each of 2 ranks, {five / 2**20:.1f} MiB of 5")
+    # Lists that all ranks read whole made this 27 bytes an event.
+    assert two - five > (1 / 2 - 1 / 5) * 400000 * 40, (two, five)
 
 
 def compute():
@@ -495,7 +555,7 @@ def bench():
     assert "Residual: " in Path(path("out/report.txt")).read_text()
 
 
-topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
+topics = {"bench": bench, "own": own, "memory": memory, "exact": exact, "families": families, "compute": compute, "paper": paper,
           "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes,
           "faults": faults}
 if __name__ == "__main__":
