@@ -14,7 +14,9 @@ const struct cli_option recon_checkpoint_options[] = {
     {"--checkpoint", "FILE", "what is needed to go on (HDF5), renewed after some iterations",
      false},
     {"--checkpoint-every", "K", "iterations; default 1", false},
-    {"--resume", NULL, "go on from that file, where it is there, with any number of ranks", false},
+    {"--resume", NULL,
+     "go on from that file, where it is there, with any number of ranks; --combine paper with as many",
+     false},
     {0},
 };
 

@@ -3,6 +3,7 @@
 #include "recon.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the measurement --- */
 
@@ -161,13 +162,55 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     return LR_OK;
 }
 
+static lr_status check_initial(const struct recon *recon, const lr_checkpoint *checkpoint)
+{
+    const char *path = recon->request.initial;
+    if (!setup_same_grid(&recon->setup.grid, &checkpoint->grid)) {
+        return report_error(recon->setup.report, LR_BAD_INPUT,
+                            "%s: its grid is not the one to reconstruct on: give the same --grid "
+                            "and --voxel-mm",
+                            path);
+    }
+    return checkpoint->num_images == 1 &&
+                   checkpoint->num_values == lr_grid_num_voxels(&checkpoint->grid)
+               ? LR_OK
+               : report_error(recon->setup.report, LR_BAD_INPUT,
+                              "%s holds guesses of ranks or coefficients of blobs, and no image to "
+                              "start from: --resume goes on with it",
+                              path);
+}
+
+/* A checkpoint serves other settings and data, too: its image, and of how many iterations that is. */
+static lr_status read_checkpoint(struct recon *recon)
+{
+    struct recon_request *request = &recon->request;
+    lr_checkpoint checkpoint;
+    CLI_TRY(lr_checkpoint_read(request->initial, NULL, &checkpoint, &recon->setup.report->log));
+    lr_status status = check_initial(recon, &checkpoint);
+    if (status == LR_OK) {
+        recon->inputs.initial = lr_image_create(&recon->setup.grid, &recon->setup.report->log);
+        status = recon->inputs.initial != NULL ? LR_OK : report_reason(recon->setup.report);
+    }
+    if (status == LR_OK) {
+        memcpy(recon->inputs.initial->values, checkpoint.images,
+               (size_t)checkpoint.num_values * sizeof(*checkpoint.images));
+        request->iterations_before =
+            request->iterations_before > 0 ? request->iterations_before : checkpoint.iterations;
+    }
+    lr_checkpoint_finish(&checkpoint);
+    return status;
+}
+
 lr_status recon_read_images(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
     CLI_TRY(read_image(&recon->setup, recon->request.kappa, &inputs->kappa));
     recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
     CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
-    return read_image(&recon->setup, recon->request.initial, &inputs->initial);
+    const char *initial = recon->request.initial;
+    const bool is_checkpoint = initial != NULL && common_ends_with(initial, ".h5");
+    return is_checkpoint ? read_checkpoint(recon)
+                         : read_image(&recon->setup, initial, &inputs->initial);
 }
 
 /* A replicate of counts per LOR depends on their places among all: events are counted whole for it. */

@@ -434,8 +434,8 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     const bool has_frames = recon->frames.count > 0;
-    recon->request.first_after = recon->saved = recon->request.iterations_before;
     CLI_TRY(open_all(args, recon));
+    recon->request.first_after = recon->saved = recon->request.iterations_before;
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history =
         has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
@@ -521,8 +521,9 @@ static const struct cli_option algorithm_options[] = {
      false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
-    {"--initial", "IMAGE", "image to start from; default: ones", false},
-    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
+    {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: ones", false},
+    {"--after", "N",
+     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from there",
      false},
     {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},

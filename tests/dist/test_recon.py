@@ -286,6 +286,10 @@ def resume():
     done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
     assert done.stderr.count("loraster: error") == 1, done.stderr
     assert "other contents of: measurement" in done.stderr, done.stderr
+    # An image to start from, whatever the rest is; it knows how many iterations made it.
+    steps = json.loads(run(*words[:-4], "--iterations", 1, "--initial", path("c.h5"), "--json", "-o",
+                           path("x.nii")).stdout)["iterations"]
+    assert steps[0]["number"] == 5, steps
     Path(path("c.h5")).unlink()
     done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
     assert "begins with the first iteration" in done.stderr
