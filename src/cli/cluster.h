@@ -14,7 +14,8 @@
 struct cluster {
     lr_comm *comm; /* NULL before it is open, and where there is one process */
     int rank, size;
-    double *peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
+    double *
+        peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
 };
 
 /* Opens the communicator, where there are several ranks. */

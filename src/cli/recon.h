@@ -133,7 +133,7 @@ struct recon {
     lr_checkpoint checkpoint; /* that this run goes on from */
     const float *start;       /* in it: the operator's image to begin with; NULL = there is none */
     int saved;                /* iterations when a checkpoint was written last */
-    const char *frame_name; /* on the bar; NULL = there are no frames */
+    const char *frame_name;   /* on the bar; NULL = there are no frames */
 };
 
 /* Reads the measurement, and all that goes with it, and hands factors to setup.params. */

@@ -15,7 +15,8 @@ const struct cli_option recon_checkpoint_options[] = {
      false},
     {"--checkpoint-every", "K", "iterations; default 1", false},
     {"--resume", NULL,
-     "go on from that file, where it is there, with any number of ranks; --combine paper with as many",
+     "go on from that file, where it is there, with any number of ranks; --combine paper with as "
+     "many",
      false},
     {0},
 };
@@ -79,8 +80,9 @@ static void add_family(const struct recon *recon, struct key *key)
     const lr_listmode_info *events = lr_listmode_get_info(recon->setup.op);
     const lr_resolution *resolution = &recon->direct.kernel.resolution;
     if (events != NULL) {
-        add(key, "; kernel %d %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
-                 "lines",
+        add(key,
+            "; kernel %d %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
+            "lines",
             (int)events->kernel, events->tube.width_mm, events->tube.fwhm_mm,
             events->blobs.radius_mm, recon->frames.has_tof ? "yes" : "no",
             (long long)recon->frames.params->sensitivity_lines);
@@ -189,10 +191,9 @@ static lr_status save_images(struct recon *recon, lr_checkpoint *checkpoint,
     checkpoint->num_images = count;
     checkpoint->num_values = num_values;
     checkpoint->images = malloc((size_t)(count * num_values) * sizeof(*checkpoint->images));
-    lr_status status =
-        checkpoint->images != NULL
-            ? LR_OK
-            : report_error(recon->setup.report, LR_FAILED, "no memory for a checkpoint");
+    lr_status status = checkpoint->images != NULL ? LR_OK
+                                                  : report_error(recon->setup.report, LR_FAILED,
+                                                                 "no memory for a checkpoint");
     for (int k = 0; status == LR_OK && k < count; k++) {
         lr_vector to = lr_vector_of_floats(checkpoint->images + k * num_values, num_values);
         status = lr_vector_copy(images[k], &to);
@@ -246,9 +247,8 @@ static lr_status refuse(const struct recon *recon, const char *why)
 static lr_status check_images(const struct recon *recon)
 {
     const lr_checkpoint *checkpoint = &recon->checkpoint;
-    const int wanted[] = {[RECON_EXACT] = 1,
-                          [RECON_PAPER] = checkpoint->ranks,
-                          [RECON_DISTRIBUTED] = 2};
+    const int wanted[] = {
+        [RECON_EXACT] = 1, [RECON_PAPER] = checkpoint->ranks, [RECON_DISTRIBUTED] = 2};
     if (recon->request.combine == RECON_PAPER && checkpoint->ranks != recon->cluster.size) {
         return report_error(recon->setup.report, LR_USAGE,
                             "%s has the guesses of %d ranks, and a guess belongs to its rank's "
@@ -268,8 +268,8 @@ static lr_status check_images(const struct recon *recon)
 static void say(const struct recon *recon)
 {
     const lr_checkpoint *checkpoint = &recon->checkpoint;
-    const bool is_other = recon->request.combine == RECON_DISTRIBUTED &&
-                          checkpoint->ranks != recon->cluster.size;
+    const bool is_other =
+        recon->request.combine == RECON_DISTRIBUTED && checkpoint->ranks != recon->cluster.size;
     char frame[32] = "";
     if (checkpoint->frame > 0) {
         snprintf(frame, sizeof(frame), " of frame %d", checkpoint->frame);

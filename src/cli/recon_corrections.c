@@ -45,8 +45,7 @@ static lr_status check_order(const struct recon *recon)
                             "scanner lacks the crystals of %lld: give the file that belongs to the "
                             "list, and the list's scanner",
                             recon->request.corrections, (long long)corrections->count,
-                            recon->request.events,
-                            (long long)(count + counts->unknown_crystals),
+                            recon->request.events, (long long)(count + counts->unknown_crystals),
                             (long long)counts->unknown_crystals);
     }
     return LR_OK;

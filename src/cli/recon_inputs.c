@@ -86,9 +86,8 @@ lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double
     struct recon_inputs *inputs = &recon->inputs;
     struct report *report = recon->setup.report;
     const lr_lors *lors = recon->setup.lors;
-    inputs->randoms = ends != NULL
-                          ? lr_randoms_of_ends(lors, ends, &report->log)
-                          : lr_randoms_estimate(lors, inputs->delayeds, &report->log);
+    inputs->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
+                                   : lr_randoms_estimate(lors, inputs->delayeds, &report->log);
     if (inputs->randoms == NULL) {
         return report_reason(report);
     }

@@ -147,9 +147,8 @@ static lr_status estimate_randoms(struct recon *recon, double window)
     struct recon_inputs *inputs = &recon->inputs;
     const lr_log *log = &recon->setup.report->log;
     const double *ends = ends_of(recon);
-    inputs->randoms = ends != NULL
-                          ? lr_randoms_of_ends(recon->setup.lors, ends, log)
-                          : lr_randoms_estimate(recon->setup.lors, inputs->delayeds, log);
+    inputs->randoms = ends != NULL ? lr_randoms_of_ends(recon->setup.lors, ends, log)
+                                   : lr_randoms_estimate(recon->setup.lors, inputs->delayeds, log);
     inputs->additive = lr_lor_data_create(lr_operator_get_info(recon->setup.op)->lors, log);
     if (inputs->randoms == NULL || inputs->additive == NULL) {
         return report_reason(recon->setup.report);

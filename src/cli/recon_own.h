@@ -16,22 +16,23 @@ struct recon_own_frame {
     int64_t kept;     /* of them in coincidence, of all ranks */
     int64_t left_out; /* the others */
     int64_t first;    /* of this rank's, in its list */
-    int64_t *ranges;  /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
-    int64_t *begins;  /* owned [subsets + 1] of the ranges of all ranks */
-    int64_t *from;    /* owned [subsets] where this rank's slice of each begins among them */
-    uint64_t digest;  /* of those that are kept */
-    double *ends;     /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
-    int64_t seen;     /* while the file is read: those kept so far */
-    int subset;       /* and the range that the next one belongs to */
+    int64_t *
+        ranges; /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
+    int64_t *begins; /* owned [subsets + 1] of the ranges of all ranks */
+    int64_t *from;   /* owned [subsets] where this rank's slice of each begins among them */
+    uint64_t digest; /* of those that are kept */
+    double *ends;    /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
+    int64_t seen;    /* while the file is read: those kept so far */
+    int subset;      /* and the range that the next one belongs to */
 };
 
 /* The events that a file holds, as all ranks see it. Zero: there is one process, which has them all. */
 struct recon_own {
     struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
     int num_frames;
-    int64_t handed;         /* events of the file */
+    int64_t handed;           /* events of the file */
     double prompts, delayeds; /* what they count as; of a bootstrap replicate the replicate's */
-    double times_s[2];      /* of the first and the last event */
+    double times_s[2];        /* of the first and the last event */
 };
 
 /* First reading: what there is. errors: also ranks whose files differ. */

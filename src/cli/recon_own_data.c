@@ -10,18 +10,19 @@
 /* LOR data on their way from a file, or from memory where they had to be read whole. */
 struct own_data {
     struct recon *recon;
-    const char *path;        /* NULL = there are none */
-    bool draws;              /* of --bootstrap, as they come */
+    const char *path; /* NULL = there are none */
+    bool draws;       /* of --bootstrap, as they come */
     bool is_surveyed, is_sparse;
-    int64_t count;           /* numbers of the file */
-    int64_t *entries;        /* owned [num_pairs] of sparse data, of each pair of modules */
-    uint64_t digests[2];     /* of values and of LORs */
-    double sums[2];          /* before they are drawn, and after */
-    float *drawn;            /* owned [room] */
+    int64_t count;       /* numbers of the file */
+    int64_t *entries;    /* owned [num_pairs] of sparse data, of each pair of modules */
+    uint64_t digests[2]; /* of values and of LORs */
+    double sums[2];      /* before they are drawn, and after */
+    float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair;            /* that of the last number */
-    const int64_t *places;   /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
-    lr_lor_data *to;         /* owned: this rank's */
+    int64_t pair; /* that of the last number */
+    const int64_t
+        *places;     /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
+    lr_lor_data *to; /* owned: this rank's */
 };
 
 static lr_status refuse_memory(const struct recon *recon)
@@ -166,10 +167,10 @@ static lr_status survey_data(struct own_data *data, const lr_lor_data *whole)
     if (data->draws) {
         recon_say_replicate(recon, data->sums[0], data->sums[1]);
     }
-    return data->is_surveyed ? recon_compare_ranks(recon, "measurement",
-                                                   data->digests[0] ^ (data->digests[1] << 1),
-                                                   data->count)
-                             : LR_OK;
+    return data->is_surveyed
+               ? recon_compare_ranks(recon, "measurement",
+                                     data->digests[0] ^ (data->digests[1] << 1), data->count)
+               : LR_OK;
 }
 
 static lr_status keep_data(struct own_data *data, const lr_lor_data *whole, const lr_lors *part)
@@ -188,8 +189,7 @@ static lr_status keep_data(struct own_data *data, const lr_lor_data *whole, cons
         return refuse_memory(recon);
     }
     data->to->values = calloc((size_t)count + 1, sizeof(*data->to->values));
-    data->to->index =
-        data->is_sparse ? calloc((size_t)count + 1, sizeof(*data->to->index)) : NULL;
+    data->to->index = data->is_sparse ? calloc((size_t)count + 1, sizeof(*data->to->index)) : NULL;
     if (data->to->values == NULL || (data->is_sparse && data->to->index == NULL)) {
         return refuse_memory(recon);
     }
@@ -313,7 +313,9 @@ static lr_status survey_events(struct own_counts *counts)
     CLI_TRY(status);
     const bool wanted =
         recon->request.randoms == RECON_RANDOMS_AUTO && recon->request.additive == NULL;
-    return wanted && counts->delayeds > 0 ? recon_estimate_randoms(recon, counts->ends, (double)counts->kept) : LR_OK;
+    return wanted && counts->delayeds > 0
+               ? recon_estimate_randoms(recon, counts->ends, (double)counts->kept)
+               : LR_OK;
 }
 
 /* Those of this rank's pairs. What was said of the file is not said again. */

@@ -12,9 +12,9 @@
 struct walk {
     struct recon *recon;
     lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const lr_event *event);
-    int64_t handed;        /* events before the one at hand */
-    int frame;             /* where the last event was found */
-    float *times;          /* owned [room] how often events at hand count; of --bootstrap */
+    int64_t handed; /* events before the one at hand */
+    int frame;      /* where the last event was found */
+    float *times;   /* owned [room] how often events at hand count; of --bootstrap */
     int64_t room;
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
@@ -68,8 +68,7 @@ static lr_status visit(struct walk *walk, const lr_event *event, float times)
 static lr_status draw(struct walk *walk, const lr_event *events, int64_t count)
 {
     const struct recon *recon = walk->recon;
-    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
-                                      .first = walk->handed};
+    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed, .first = walk->handed};
     if (count > walk->room) {
         free(walk->times);
         walk->times = malloc((size_t)count * sizeof(*walk->times));
@@ -229,10 +228,8 @@ static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, 
     }
     for (size_t r = 0; r < num_ranges; r++) {
         const int64_t begin = frame->begins[r];
-        const int64_t end =
-            recon_cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
-        const int64_t to =
-            begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank + 1);
+        const int64_t end = recon_cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
+        const int64_t to = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank + 1);
         frame->begins[r + 1] = end;
         frame->from[r] = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank);
         frame->ranges[r + 1] = frame->ranges[r] + to - frame->from[r];
@@ -337,6 +334,7 @@ static lr_status keep_own(struct recon *recon, struct walk *walk)
 {
     const lr_log log = recon_quiet_log(recon);
     CLI_TRY(read_file(walk, &log, &recon->inputs.list->info));
+    recon->inputs.list->info.counts = recon->inputs.events;
     return walk->handed == recon->own.handed
                ? LR_OK
                : report_error(recon->setup.report, LR_BAD_INPUT,

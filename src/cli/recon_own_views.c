@@ -10,12 +10,12 @@
 /* Views on their way from a file. */
 struct own_views {
     struct recon *recon;
-    bool draws;         /* of --bootstrap */
-    int count;          /* of this rank, */
-    int taken;          /* and those that have come */
-    int32_t *views;     /* owned [views of the file] numbers of this rank's */
+    bool draws;     /* of --bootstrap */
+    int count;      /* of this rank, */
+    int taken;      /* and those that have come */
+    int32_t *views; /* owned [views of the file] numbers of this rank's */
     uint64_t digest;
-    int64_t values;     /* of the file so far */
+    int64_t values;         /* of the file so far */
     lr_histo_images *histo; /* owned: this rank's; NULL before the first view */
 };
 

@@ -523,7 +523,8 @@ static const struct cli_option algorithm_options[] = {
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
     {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: ones", false},
     {"--after", "N",
-     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from there",
+     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from "
+     "there",
      false},
     {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},

@@ -317,16 +317,17 @@ enum { LR_CHECKPOINT_KEY = 4096 };
 
 /* A reconstruction amid its iterations: what it needs to go on from there. */
 typedef struct lr_checkpoint {
-    char key[LR_CHECKPOINT_KEY]; /* all that the result depends on, as one line: parts between "; ", of
+    char key
+        [LR_CHECKPOINT_KEY]; /* all that the result depends on, as one line: parts between "; ", of
                                     which ", contents " and a digest may end some. A run that goes on must
                                     have the same; files of matrix rows have such a line, too */
     lr_grid grid;
-    int num_images;     /* 1; a guess of each rank; or an image and that of ML-EM beside it */
-    int64_t num_values; /* of each: voxels, or coefficients of blobs */
-    float *images;      /* [num_images][num_values] finite, >= 0; owned by what was read */
-    int iterations;     /* that made them */
-    int ranks;          /* that made them */
-    int frame;          /* of list mode, from 1; 0 = there are none */
+    int num_images;        /* 1; a guess of each rank; or an image and that of ML-EM beside it */
+    int64_t num_values;    /* of each: voxels, or coefficients of blobs */
+    float *images;         /* [num_images][num_values] finite, >= 0; owned by what was read */
+    int iterations;        /* that made them */
+    int ranks;             /* that made them */
+    int frame;             /* of list mode, from 1; 0 = there are none */
     int guess_iterations;  /* of guesses, since they were composed last */
     int local_iterations;  /* of distributed ML-EM: those of the next exchange, */
     double log_likelihood; /* and what the image must not fall below */

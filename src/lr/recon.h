@@ -236,7 +236,8 @@ typedef struct lr_distributed_state {
     int iterations;        /* those before included */
     int local_iterations;  /* of the next exchange, at most */
     double log_likelihood; /* of the image before: one that explains less is given up for of_em */
-    const lr_vector *image, *of_em; /* the next image, and that of ML-EM in its place: at any place */
+    const lr_vector *image,
+        *of_em; /* the next image, and that of ML-EM in its place: at any place */
 } lr_distributed_state;
 
 typedef struct lr_distributed_params {
@@ -246,7 +247,8 @@ typedef struct lr_distributed_params {
                               the log-likelihood of the image before it */
     int local_iterations; /* between two exchanges; 0 = 4. Fewer at first, and where the likelihood would fall */
     const lr_distributed_state *from; /* goes on from there, and recon.initial is not read; NULL */
-    lr_status (*keep)(void *user, const lr_distributed_state *state); /* after each exchange, with recon.user,
+    lr_status (*keep)(void *user,
+                      const lr_distributed_state *state); /* after each exchange, with recon.user,
                                                                          before `iteration`; may be NULL */
 } lr_distributed_params;
 

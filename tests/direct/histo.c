@@ -64,7 +64,8 @@ static void files_read_back_the_same(void **state)
     assert_memory_equal(again->values, histo->values,
                         NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
     struct scanned scanned = {.histo = histo};
-    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL), LR_OK);
+    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL),
+                     LR_OK);
     assert_int_equal(scanned.next, NUM_ANGLES);
     lr_histo_images_destroy(again);
     lr_histo_images_destroy(histo);

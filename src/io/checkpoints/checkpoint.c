@@ -78,8 +78,8 @@ static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
     bool done = true;
     for (int k = 0; k < NUM_NUMBERS; k++) {
         int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
-        done = done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) &&
-               *to >= numbers[k].least;
+        done =
+            done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
     }
     return done &&
            lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
@@ -137,9 +137,8 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
                         "damaged: begin anew without resuming",
                         in->path);
     }
-    LR_TRY(key != NULL
-               ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log)
-               : LR_OK);
+    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log)
+                       : LR_OK);
     if (!get_head(in, checkpoint)) {
         LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged",

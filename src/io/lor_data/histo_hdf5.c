@@ -166,9 +166,8 @@ static lr_status scan_histo(const struct lr_hdf5_input *in, const lr_histo_sink 
     histo.views = lr_alloc(histo.num_views, sizeof(*histo.views), "views", in->log);
     float *values =
         lr_alloc(lr_grid_num_voxels(&histo.grid), sizeof(*values), "a histo-image", in->log);
-    const lr_status status = histo.views != NULL && values != NULL
-                                 ? scan_views(in, sink, &histo, values)
-                                 : LR_FAILED;
+    const lr_status status =
+        histo.views != NULL && values != NULL ? scan_views(in, sink, &histo, values) : LR_FAILED;
     free(histo.views);
     free(values);
     return status;

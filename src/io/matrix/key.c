@@ -2,10 +2,10 @@
  * Copyright The LORaster authors
  *
  * The key of a matrix: all that its rows depend on, in words and digests. */
+#include "io/checkpoints/key.h"
 #include "base/grow.h"
 #include "base/mem.h"
 #include "base/sha256.h"
-#include "io/checkpoints/key.h"
 #include "io/files/c_locale.h"
 #include "io/matrix/writer.h"
 

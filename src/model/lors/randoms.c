@@ -322,9 +322,8 @@ static lr_status run(struct estimate *estimate, const struct measured *measured,
                      lr_randoms *randoms)
 {
     const lr_lor_data *delayeds = measured->delayeds;
-    LR_TRY(delayeds != NULL
-               ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log)
-               : LR_OK);
+    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log)
+                            : LR_OK);
     LR_TRY(allocate(estimate));
     LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
     LR_TRY(check_delayeds(estimate));
