@@ -104,7 +104,7 @@ typedef struct lr_lor_data_sink {
     void *user;
 } lr_lor_data_sink;
 
-/* The same file for who needs a part of it: holds at most 2^20 numbers at a time, but of .hs all of them.
+/* The same file for who needs a part of it: holds at most 2^18 numbers at a time, but of .hs all of them.
  * errors: as lr_lor_data_read; what the sink returns. */
 LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors,
                                   const lr_lor_data_sink *sink, const lr_log *log);

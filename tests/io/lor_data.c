@@ -80,7 +80,7 @@ static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *dat
     const lr_lor_data_sink sink = {take_piece, &pieces};
     assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), LR_OK);
     assert_int_equal(pieces.next, data->count);
-    assert_true(pieces.most <= 1 << 20);
+    assert_true(pieces.most <= 1 << 18);
     pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
     assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL),
                      data->count > 0 ? LR_CANCELLED : LR_OK);
@@ -130,7 +130,7 @@ static void test_large(void **state)
     lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
-    assert_true(data->count > 1 << 20); /* more than a piece */
+    assert_true(data->count > 1 << 18); /* more than a piece */
     const struct setup large = {.lors = lors};
     struct setup copy = large;
     memcpy(copy.path, s->path, sizeof(copy.path));

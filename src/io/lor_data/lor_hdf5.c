@@ -145,7 +145,7 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_lo
 
 /* --- in pieces --- */
 
-enum { AT_ONCE = 1 << 20 };
+enum { AT_ONCE = 1 << 18 };
 
 /* some: room for AT_ONCE numbers. */
 static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors,
