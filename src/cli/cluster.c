@@ -3,6 +3,7 @@
 #include "cluster.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <unistd.h>
@@ -60,6 +61,8 @@ lr_status cluster_close(struct cluster *cluster, struct report *report, lr_statu
         status = info.failed_status;
         report_speak(report, info.failed_rank, status);
     }
+    free(cluster->peaks);
+    cluster->peaks = NULL;
     lr_comm_close(cluster->comm);
     cluster->comm = NULL;
     return status;
@@ -116,6 +119,29 @@ void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
     }
 }
 
+lr_status cluster_note_memory(struct cluster *cluster, struct report *report)
+{
+    if (cluster->comm == NULL) {
+        return LR_OK;
+    }
+    free(cluster->peaks);
+    cluster->peaks = calloc((size_t)cluster->size, sizeof(*cluster->peaks));
+    if (cluster->peaks == NULL) {
+        return report_error(report, LR_FAILED, "no memory for numbers of the ranks");
+    }
+    cluster->peaks[cluster->rank] = (double)common_peak_memory();
+    CLI_TRY(lr_comm_sum_numbers(cluster->comm, cluster->peaks, cluster->size));
+    double least = cluster->peaks[0], most = least;
+    char texts[2][32];
+    for (int r = 1; r < cluster->size; r++) {
+        least = cluster->peaks[r] < least ? cluster->peaks[r] : least;
+        most = cluster->peaks[r] > most ? cluster->peaks[r] : most;
+    }
+    report_info(report, "peak memory of a rank: %s to %s", common_bytes(texts[0], (int64_t)least),
+                common_bytes(texts[1], (int64_t)most));
+    return LR_OK;
+}
+
 void cluster_json(const struct cluster *cluster, struct json *json)
 {
     if (cluster->comm == NULL) {
@@ -133,5 +159,8 @@ void cluster_json(const struct cluster *cluster, struct json *json)
     json_number(json, "sent_bytes", info.sent_bytes);
     json_number(json, "exchange_seconds", info.moving_s);
     json_number(json, "waiting_seconds", info.waiting_s);
+    if (cluster->peaks != NULL) {
+        json_numbers(json, "peak_memory_bytes", cluster->peaks, cluster->size);
+    }
     json_close(json, '}');
 }

@@ -14,6 +14,8 @@
 struct cluster {
     lr_comm *comm; /* NULL before it is open, and where there is one process */
     int rank, size;
+    double *
+        peaks; /* owned [size] bytes of memory that each rank has taken at most; NULL = not asked */
 };
 
 /* Opens the communicator, where there are several ranks. */
@@ -37,6 +39,9 @@ lr_status cluster_close(struct cluster *cluster, struct report *report, lr_statu
  * machine's processors. */
 void cluster_choose(const struct cluster *cluster, const struct cli_args *args,
                     lr_operator_params *params);
+
+/* Asks all ranks how much memory they have taken so far; nothing of one process. */
+lr_status cluster_note_memory(struct cluster *cluster, struct report *report);
 
 /* "ranks" of JSON: how many, and by what they exchange numbers; nothing of one process. */
 void cluster_json(const struct cluster *cluster, struct json *json);

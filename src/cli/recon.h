@@ -5,7 +5,8 @@
  * known of each LOR, recon_bootstrap.c draws it again, recon_direct.c and recon_listmode.c do so for the families
  * of that name, recon_prior.c knows the prior, recon_corrections.c
  * what is known of each event, recon_frames.c cuts list mode into
- * intervals, recon_ranks.c says what of it this rank of several has, recon_report.c says what came of it
+ * intervals, recon_ranks.c and recon_own_*.c
+ * say what of it this rank of several has, recon_report.c says what came of it
  * and draws it. */
 #ifndef LR_CLI_RECON_H
 #define LR_CLI_RECON_H
@@ -14,6 +15,7 @@
 #include "direct.h"
 #include "json.h"
 #include "lor_factors.h"
+#include "recon_own.h"
 #include "run_bar.h"
 
 #include <lr/listmode.h>
@@ -58,9 +60,11 @@ struct recon_inputs {
     lr_lor_data *data, *delayeds, *additive; /* delayeds: NULL where the data have none */
     lr_image *initial, *kappa, *truth;
     lr_event_counts events;
-    lr_event_list *list; /* of list mode: prompts alone */
+    lr_events_format events_format;
+    lr_event_list *list; /* of list mode: prompts alone, of this rank */
     struct lor_factors factors;
     lr_randoms *randoms;
+    double counts;                     /* of all ranks, without delayeds */
     double additive_sum;               /* of list mode: over all LORs, where it is known */
     lr_event_corrections *corrections; /* of list mode: of inputs.list's events */
     lr_lor_source sensitivity_factors; /* of them */
@@ -89,6 +93,7 @@ struct recon_frames {
     const char *output; /* as the command line has it */
     int64_t share[2];   /* of --part K/N; 0,0 = all frames */
     int64_t range[2];   /* which of the list this run reconstructs, the second not in it */
+    int current;        /* that at hand */
 };
 
 /* What is known of an image beside the iteration that made it. */
@@ -121,10 +126,14 @@ struct recon {
     struct recon_frames frames;
     struct cluster cluster;
     struct recon_share share;
+    struct recon_own own;
     struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
     double iterating_s, noting_s;
-    uint64_t digest;        /* of what was read, before ranks share it; 0 = of nothing */
-    const char *frame_name; /* on the bar; NULL = there are no frames */
+    uint64_t digest;          /* of what was read, of all ranks; 0 = of nothing */
+    lr_checkpoint checkpoint; /* that this run goes on from */
+    const float *start;       /* in it: the operator's image to begin with; NULL = there is none */
+    int saved;                /* iterations when a checkpoint was written last */
+    const char *frame_name;   /* on the bar; NULL = there are no frames */
 };
 
 /* Reads the measurement, and all that goes with it, and hands factors to setup.params. */
@@ -143,6 +152,7 @@ void recon_prior_json(const struct recon_request *request, struct json *json);
 void recon_read_bootstrap(struct cli_args *args, struct recon_request *request);
 lr_status recon_bootstrap_counts(struct recon *recon);
 lr_status recon_bootstrap_events(struct recon *recon);
+void recon_say_replicate(const struct recon *recon, double before, double after);
 
 /* Complains about options of other families. */
 void recon_check_family(struct cli_args *args, enum recon_family family);
@@ -171,34 +181,58 @@ void recon_check_corrections(struct cli_args *args);
 lr_status recon_read_corrections(struct recon *recon);
 void recon_keep_event(struct recon_inputs *inputs, int64_t from, int64_t to);
 lr_status recon_deal_events(struct recon *recon);
+bool recon_deals_events(const struct recon *recon);
 lr_status recon_read_event_terms(struct recon *recon, double window_mm);
 
 /* Frames: what the command line says of them; they come one after the other, each with data and operator
  * of its own, which the next one ends; the end of them all. */
 extern const struct cli_option recon_frame_options[];
 void recon_read_frames(struct cli_args *args, struct recon *recon);
+bool recon_is_within(const struct recon_frame *frame, const lr_event *event);
 lr_status recon_check_frames(struct recon *recon);
 lr_status recon_open_frame(struct recon *recon, int k);
 void recon_close_frame(struct recon *recon, int k);
 void recon_finish_frames(struct recon *recon);
+bool recon_has_frames(const struct recon *recon); /* whether any has iterations of this run */
 void recon_frames_json(const struct recon *recon, bool stopped);
 
-/* Several ranks: each keeps what is its own of what it has read, in place. */
+/* Several ranks: each keeps what is its own of the files. */
 extern const struct cli_option recon_ranks_options[];
 void recon_read_ranks(struct cli_args *args, struct recon_request *request);
-lr_status recon_share_pairs(struct recon *recon);
-lr_status recon_share_views(struct recon *recon, lr_histo_images **histo);
-lr_status recon_share_events(struct recon *recon);
 void recon_finish_share(struct recon *recon);
+
+/* Who has which pairs of modules, by what each costs; subset_of: [num_pairs] of the subsets in the order of
+ * visits. Numbers of subsets become places in that order. */
+lr_status recon_deal_pairs(const struct recon *recon, const double *costs, int32_t *subset_of,
+                           int32_t *rank_of);
+lr_status recon_number_visits(const struct recon *recon, int32_t *subset_of, int64_t count);
+
+/* Of LOR data, or of events that are counted, those of this rank's pairs; the setup has the LORs of these
+ * from then on. Where inputs.data are there already, they are what is shared. */
+lr_status recon_own_pairs(struct recon *recon);
+
+/* recon->digest of the numbers at hand, of all ranks; part: the LORs that they have, of those of the setup. */
+lr_status recon_digest_data(struct recon *recon, const lr_lors *part);
+
+/* Views of histo-images: this rank's; all where there is one process. draws: of --bootstrap. */
+lr_status recon_read_views(struct recon *recon, const char *path, bool draws,
+                           lr_histo_images **histo);
+
+/* Hears errors alone. */
+lr_log recon_quiet_log(struct recon *recon);
 void recon_ranks_json(const struct recon *recon, struct json *json);
 
 /* Checkpoints: what is in them, and going on from one, once the operator is there. */
 extern const struct cli_option recon_checkpoint_options[];
 void recon_read_checkpoint(struct cli_args *args, struct recon_request *request);
-void recon_digest(struct recon *recon, const void *bytes, int64_t count);
-void recon_digest_events(struct recon *recon);
+uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count); /* digest: so far, or 0 */
+void recon_digest_event(uint64_t *digest, const lr_event *event);
 lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done);
+lr_status recon_keep_guesses(void *user, const lr_guesses *guesses);
+lr_status recon_keep_state(void *user, const lr_distributed_state *state);
 lr_status recon_resume(struct recon *recon);
+lr_status recon_find_frame(struct recon *recon); /* that to begin with, before its data are there */
+void recon_forget_checkpoint(struct recon *recon);
 
 /* The schemes by which ranks make one image; recon_call is one reconstruction of an operator's image. */
 lr_status recon_combine(struct recon *recon, const lr_recon_params *params);
@@ -208,7 +242,7 @@ void recon_step_json(struct json *json, const struct recon_step *step);
 void recon_finish_steps(struct recon *recon);
 
 /* Whether all ranks have read the same, and compute alike. */
-lr_status recon_compare_ranks(struct recon *recon, const char *what, const void *bytes,
+lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint64_t digest,
                               int64_t count);
 lr_status recon_compare_operators(const struct recon *recon);
 
@@ -227,6 +261,11 @@ lr_status recon_read_factors(struct recon *recon);
 
 /* Tells what events a file held. */
 void recon_say_events(const struct recon *recon);
+void recon_say_binned(struct recon *recon, const lr_events_info *info);
+
+/* Of LOR data: by fan sums of inputs.delayeds, or of their ends, where those are given; says what of the
+ * prompts they are. */
+lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double prompts);
 
 /* The list mode that the command line names. */
 lr_events_source recon_events_source(const struct recon *recon);

@@ -11,7 +11,7 @@ void recon_read_bootstrap(struct cli_args *args, struct recon_request *request)
     request->bootstrap_seed = (uint64_t)args_int(args, "--bootstrap", 0, seeds);
 }
 
-static void say(const struct recon *recon, double before, double after)
+void recon_say_replicate(const struct recon *recon, double before, double after)
 {
     report_info(recon->setup.report,
                 "bootstrap replicate of seed %llu: %.9g counts, drawn from %.9g",
@@ -31,7 +31,7 @@ lr_status recon_bootstrap_counts(struct recon *recon)
     if (inputs->delayeds != NULL) {
         CLI_TRY(lr_poisson(inputs->delayeds->values, inputs->delayeds->count, ~seed, log));
     }
-    say(recon, before, common_sum(inputs->data->values, inputs->data->count));
+    recon_say_replicate(recon, before, common_sum(inputs->data->values, inputs->data->count));
     return LR_OK;
 }
 
@@ -44,6 +44,6 @@ lr_status recon_bootstrap_events(struct recon *recon)
     const double before = list->info.weight;
     CLI_TRY(
         lr_event_list_bootstrap(list, recon->request.bootstrap_seed, &recon->setup.report->log));
-    say(recon, before, list->info.weight);
+    recon_say_replicate(recon, before, list->info.weight);
     return LR_OK;
 }

@@ -4,6 +4,7 @@
  * recon --checkpoint: what is needed to go on after the machine has failed. */
 #include "recon.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +14,10 @@ const struct cli_option recon_checkpoint_options[] = {
     {"--checkpoint", "FILE", "what is needed to go on (HDF5), renewed after some iterations",
      false},
     {"--checkpoint-every", "K", "iterations; default 1", false},
-    {"--resume", NULL, "go on from that file, where it is there, with any number of ranks", false},
+    {"--resume", NULL,
+     "go on from that file, where it is there, with any number of ranks; --combine paper with as "
+     "many",
+     false},
     {0},
 };
 
@@ -29,143 +33,290 @@ void recon_read_checkpoint(struct cli_args *args, struct recon_request *request)
         }
         return;
     }
-    if (request->combine != RECON_EXACT) {
-        args_complain(args, "--checkpoint belongs to --combine exact: guesses and steps of ranks "
-                            "are not in it");
-    }
-    if (args_has(args, "--frames") || args_has(args, "--blobs")) {
-        args_complain(args, "--checkpoint holds one image of voxels: leave out --frames and "
-                            "--blobs");
-    }
 }
 
 /* --- what must stay the same --- */
 
-void recon_digest(struct recon *recon, const void *bytes, int64_t count)
+/* Fowler, Noll and Vo's, of 64 bits. */
+uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
 {
-    uint64_t digest = recon->digest != 0 ? recon->digest : UINT64_C(0xcbf29ce484222325);
+    digest = digest != 0 ? digest : UINT64_C(0xcbf29ce484222325);
     for (int64_t k = 0; k < count; k++) {
         digest = (digest ^ ((const unsigned char *)bytes)[k]) * UINT64_C(0x100000001b3);
     }
-    recon->digest = digest;
+    return digest;
 }
 
-void recon_digest_events(struct recon *recon)
+void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
-    const lr_event_list *list = recon->inputs.list;
-    for (int64_t k = 0; k < list->count; k++) {
-        const lr_event *event = &list->events[k];
-        recon_digest(recon, event->crystals, sizeof(event->crystals));
-        recon_digest(recon, &event->tof_mm, sizeof(event->tof_mm));
-        recon_digest(recon, &event->weight, sizeof(event->weight));
-    }
+    unsigned char bytes[sizeof(event->crystals) + sizeof(event->tof_mm) + sizeof(event->weight)];
+    memcpy(bytes, event->crystals, sizeof(event->crystals));
+    memcpy(bytes + sizeof(event->crystals), &event->tof_mm, sizeof(event->tof_mm));
+    memcpy(bytes + sizeof(event->crystals) + sizeof(event->tof_mm), &event->weight,
+           sizeof(event->weight));
+    *digest = recon_digest(*digest, bytes, sizeof(bytes));
+}
+
+/* A line, part by part. */
+struct key {
+    char *text;
+    size_t used;
+};
+
+static void add(struct key *key, const char *format, ...)
+{
+    va_list words;
+    va_start(words, format);
+    const int length =
+        vsnprintf(key->text + key->used, LR_CHECKPOINT_KEY - key->used, format, words);
+    va_end(words);
+    const size_t room = LR_CHECKPOINT_KEY - 1 - key->used;
+    key->used += length > 0 && (size_t)length < room ? (size_t)length : room;
 }
 
 /* What the model of a family has beside. */
-static void describe_family(const struct recon *recon, char *text, size_t room)
+static void add_family(const struct recon *recon, struct key *key)
 {
     const lr_listmode_info *events = lr_listmode_get_info(recon->setup.op);
     const lr_resolution *resolution = &recon->direct.kernel.resolution;
     if (events != NULL) {
-        snprintf(text, room, ", kernel %d %.9g %.9g, times of flight %d", (int)events->kernel,
-                 events->tube.width_mm, events->tube.fwhm_mm, recon->frames.has_tof);
+        add(key,
+            "; kernel %d %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
+            "lines",
+            (int)events->kernel, events->tube.width_mm, events->tube.fwhm_mm,
+            events->blobs.radius_mm, recon->frames.has_tof ? "yes" : "no",
+            (long long)recon->frames.params->sensitivity_lines);
     } else if (recon->request.family == RECON_DIRECT) {
-        snprintf(text, room, ", kernel %.9g %d %.9g %.9g, factors %d", resolution->tof_ps,
-                 (int)resolution->model, resolution->radial_mm, resolution->axial_mm,
-                 recon->direct_factors != NULL);
+        add(key, "; kernel %.9g ps %d %.9g %.9g mm; factors %s", resolution->tof_ps,
+            (int)resolution->model, resolution->radial_mm, resolution->axial_mm,
+            recon->direct_factors != NULL ? "yes" : "none");
     }
 }
 
-static void describe(const struct recon *recon, char text[LR_CHECKPOINT_SETTINGS])
+static void add_model(const struct recon *recon, struct key *key)
 {
+    static const char *const families[] = {"correspondence", "direct", "listmode"};
     const struct recon_request *request = &recon->request;
     const lr_operator_info *info = lr_operator_get_info(recon->setup.op);
-    const lr_rdp *prior = &request->prior;
-    snprintf(text, LR_CHECKPOINT_SETTINGS,
-             "family %d, scanner %.200s, backend %s, mode %d, rays %d, samples %d %d %d, mu steps "
-             "%d, algorithm %d, subsets %d, relaxation %.9g, fall %.9g, prior %d %.9g %.9g %.9g, "
-             "psf %.9g %.9g %.9g, efficiencies %d, attenuation %d, randoms %d, after %d",
-             (int)request->family, recon->setup.scanner ? recon->setup.scanner->name : "none",
-             info->backend, (int)info->mode, info->rays, info->samples[0], info->samples[1],
-             info->samples[2], info->mu_steps, (int)request->algorithm, request->subsets,
-             request->relaxation, request->relaxation_fall, request->has_prior, prior->beta,
-             prior->gamma, prior->epsilon, request->psf_mm[0], request->psf_mm[1],
-             request->psf_mm[2], request->efficiencies != NULL, recon->setup.mu != NULL,
-             recon->inputs.randoms != NULL, request->first_after);
-    const size_t used = strlen(text);
-    describe_family(recon, text + used, LR_CHECKPOINT_SETTINGS - used);
+    const lr_grid *grid = &recon->setup.grid;
+    add(key, "operator %s; scanner %.200s", families[request->family],
+        recon->setup.scanner != NULL ? recon->setup.scanner->name : "none");
+    add(key, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g", grid->size[0],
+        grid->size[1], grid->size[2], grid->voxel_mm[0], grid->voxel_mm[1], grid->voxel_mm[2],
+        grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]);
+    add(key, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
+        info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
+        info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+    add_family(recon, key);
+    add(key, "; efficiencies %s; attenuation %s; randoms %s",
+        request->efficiencies != NULL ? "yes" : "none", recon->setup.mu != NULL ? "yes" : "none",
+        recon->inputs.randoms != NULL ? "yes" : "none");
 }
 
-static void print_digest(const struct recon *recon, char text[65])
+static void add_algorithm(const struct recon *recon, struct key *key)
 {
-    snprintf(text, 65, "%016llx", (unsigned long long)recon->digest);
+    static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem"};
+    static const char *const schemes[] = {"exact", "paper", "distributed"};
+    const struct recon_request *request = &recon->request;
+    const lr_rdp *prior = &request->prior;
+    add(key, "; algorithm %s; subsets %d; relaxation %.9g falling by %.9g",
+        algorithms[request->algorithm], request->subsets, request->relaxation,
+        request->relaxation_fall);
+    add(key, "; prior %s %.9g %.9g %.9g; resolution %.9g,%.9g,%.9g mm",
+        request->has_prior ? "rdp" : "none", prior->beta, prior->gamma, prior->epsilon,
+        request->psf_mm[0], request->psf_mm[1], request->psf_mm[2]);
+    add(key, "; combine %s", schemes[request->combine]);
+    if (request->combine != RECON_EXACT) {
+        add(key, ", local iterations %d", request->local_iterations);
+    }
+    add(key, "; begun after %d iterations", request->first_after);
+    if (request->bootstraps) {
+        add(key, "; bootstrap replicate %llu", (unsigned long long)request->bootstrap_seed);
+    }
+}
+
+static void add_frames(const struct recon *recon, struct key *key)
+{
+    const struct recon_frames *frames = &recon->frames;
+    uint64_t digest = 0;
+    for (int k = 0; k < frames->count; k++) {
+        const double times_s[2] = {frames->list[k].begin_s, frames->list[k].end_s};
+        digest = recon_digest(digest, times_s, sizeof(times_s));
+    }
+    if (frames->count > 0) {
+        add(key, "; %d frames, part %lld of %lld, contents %016llx", frames->count,
+            (long long)frames->share[0], (long long)frames->share[1], (unsigned long long)digest);
+    }
+}
+
+/* All that the image depends on. */
+static void describe(const struct recon *recon, char text[LR_CHECKPOINT_KEY])
+{
+    struct key key = {.text = text};
+    text[0] = '\0';
+    add_model(recon, &key);
+    add_algorithm(recon, &key);
+    add_frames(recon, &key);
+    add(&key, "; measurement, contents %016llx", (unsigned long long)recon->digest);
 }
 
 /* --- writing --- */
 
-lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done)
+/* Every so many iterations, or at the first chance after that. */
+static bool is_due(const struct recon *recon, int iterations)
 {
-    const struct recon_request *request = &recon->request;
-    if (request->checkpoint == NULL || recon->cluster.rank != 0 ||
-        done->number % request->checkpoint_every != 0) {
+    const int every = recon->request.checkpoint_every;
+    return recon->request.checkpoint != NULL && iterations / every > recon->saved / every;
+}
+
+/* checkpoint: its images and what is known of them alone. */
+static lr_status save(struct recon *recon, lr_checkpoint *checkpoint)
+{
+    recon->saved = checkpoint->iterations;
+    if (recon->cluster.rank != 0) {
         return LR_OK;
     }
-    lr_checkpoint checkpoint = {
-        .image = recon->image, .iterations = done->number, .ranks = recon->cluster.size};
-    CLI_TRY(recon_take_image(recon, done->image));
-    describe(recon, checkpoint.settings);
-    print_digest(recon, checkpoint.digest);
-    return lr_checkpoint_write(request->checkpoint, &checkpoint, &recon->setup.report->log);
+    checkpoint->grid = recon->setup.grid;
+    checkpoint->ranks = recon->cluster.size;
+    checkpoint->frame = recon->frames.count > 0 ? recon->frames.current + 1 : 0;
+    describe(recon, checkpoint->key);
+    return lr_checkpoint_write(recon->request.checkpoint, checkpoint, &recon->setup.report->log);
+}
+
+/* images: [count] at any place. */
+static lr_status save_images(struct recon *recon, lr_checkpoint *checkpoint,
+                             const lr_vector *const *images, int count)
+{
+    const int64_t num_values = images[0]->count;
+    checkpoint->num_images = count;
+    checkpoint->num_values = num_values;
+    checkpoint->images = malloc((size_t)(count * num_values) * sizeof(*checkpoint->images));
+    lr_status status = checkpoint->images != NULL ? LR_OK
+                                                  : report_error(recon->setup.report, LR_FAILED,
+                                                                 "no memory for a checkpoint");
+    for (int k = 0; status == LR_OK && k < count; k++) {
+        lr_vector to = lr_vector_of_floats(checkpoint->images + k * num_values, num_values);
+        status = lr_vector_copy(images[k], &to);
+    }
+    status = status == LR_OK ? save(recon, checkpoint) : status;
+    free(checkpoint->images);
+    checkpoint->images = NULL;
+    return status;
+}
+
+lr_status recon_save_checkpoint(struct recon *recon, const lr_iteration *done)
+{
+    lr_checkpoint checkpoint = {.iterations = done->number};
+    const lr_vector *const images[1] = {done->image};
+    return recon->request.combine == RECON_EXACT && is_due(recon, done->number)
+               ? save_images(recon, &checkpoint, images, 1)
+               : LR_OK;
+}
+
+lr_status recon_keep_guesses(void *user, const lr_guesses *guesses)
+{
+    struct recon *recon = user;
+    lr_checkpoint checkpoint = {.num_images = guesses->count,
+                                .num_values = guesses->num_voxels,
+                                .images = (float *)guesses->values,
+                                .iterations = guesses->iterations,
+                                .guess_iterations = guesses->guess_iterations};
+    return save(recon, &checkpoint);
+}
+
+lr_status recon_keep_state(void *user, const lr_distributed_state *state)
+{
+    struct recon *recon = user;
+    lr_checkpoint checkpoint = {.iterations = state->iterations,
+                                .local_iterations = state->local_iterations,
+                                .log_likelihood = state->log_likelihood};
+    const lr_vector *const images[2] = {state->image, state->of_em};
+    return is_due(recon, state->iterations) ? save_images(recon, &checkpoint, images, 2) : LR_OK;
 }
 
 /* --- going on --- */
 
-static lr_status compare(const struct recon *recon, const lr_checkpoint *checkpoint)
+static lr_status refuse(const struct recon *recon, const char *why)
 {
-    struct report *report = recon->setup.report;
-    const char *path = recon->request.checkpoint;
-    char settings[LR_CHECKPOINT_SETTINGS], digest[65];
-    describe(recon, settings);
-    print_digest(recon, digest);
-    if (strcmp(settings, checkpoint->settings) != 0) {
-        return report_error(report, LR_BAD_INPUT,
-                            "%s is of another reconstruction (%s) than this one (%s): give the "
-                            "same options, or leave out --resume",
-                            path, checkpoint->settings, settings);
-    }
-    if (strcmp(digest, checkpoint->digest) != 0) {
-        return report_error(report, LR_BAD_INPUT,
-                            "%s is of other data than what was read now: give the same files, or "
-                            "leave out --resume",
-                            path);
-    }
-    return setup_same_grid(&checkpoint->image->grid, &recon->setup.grid)
-               ? LR_OK
-               : report_error(report, LR_BAD_INPUT,
-                              "%s is on another grid than the one asked for: give the same grid, "
-                              "or leave out --resume",
-                              path);
+    return report_error(recon->setup.report, LR_BAD_INPUT,
+                        "%s: %s: it is damaged: begin anew without --resume",
+                        recon->request.checkpoint, why);
 }
 
-static lr_status take(struct recon *recon, lr_checkpoint *checkpoint)
+/* Whether it has what the scheme goes on from. */
+static lr_status check_images(const struct recon *recon)
+{
+    const lr_checkpoint *checkpoint = &recon->checkpoint;
+    const int wanted[] = {
+        [RECON_EXACT] = 1, [RECON_PAPER] = checkpoint->ranks, [RECON_DISTRIBUTED] = 2};
+    if (recon->request.combine == RECON_PAPER && checkpoint->ranks != recon->cluster.size) {
+        return report_error(recon->setup.report, LR_USAGE,
+                            "%s has the guesses of %d ranks, and a guess belongs to its rank's "
+                            "share of the data: start %d ranks and not %d, or begin anew without "
+                            "--resume",
+                            recon->request.checkpoint, checkpoint->ranks, checkpoint->ranks,
+                            recon->cluster.size);
+    }
+    if (checkpoint->num_images != wanted[recon->request.combine]) {
+        return refuse(recon, "it has another number of images than the scheme goes on from");
+    }
+    return checkpoint->num_values == lr_operator_get_info(recon->setup.op)->num_voxels
+               ? LR_OK
+               : refuse(recon, "its images have another size than the operator's");
+}
+
+static void say(const struct recon *recon)
+{
+    const lr_checkpoint *checkpoint = &recon->checkpoint;
+    const bool is_other =
+        recon->request.combine == RECON_DISTRIBUTED && checkpoint->ranks != recon->cluster.size;
+    char frame[32] = "";
+    if (checkpoint->frame > 0) {
+        snprintf(frame, sizeof(frame), " of frame %d", checkpoint->frame);
+    }
+    report_info(recon->setup.report, "%s: goes on after iteration %d%s, of %d rank%s%s",
+                recon->request.checkpoint, checkpoint->iterations, frame, checkpoint->ranks,
+                checkpoint->ranks == 1 ? "" : "s",
+                is_other ? "; local iterations of another number of ranks take another way to the "
+                           "same image"
+                         : "");
+}
+
+/* Iterations that are left; a frame may have none left. */
+static lr_status count_left(struct recon *recon)
 {
     struct recon_request *request = &recon->request;
-    const int made = checkpoint->iterations - request->first_after;
-    CLI_TRY(compare(recon, checkpoint));
-    if (made >= request->iterations) {
+    const int made = recon->checkpoint.iterations - request->first_after;
+    const bool is_done = made == request->iterations && recon->checkpoint.frame > 0;
+    if (made < 1) {
+        return refuse(recon, "it has fewer iterations than --after");
+    }
+    if (made >= request->iterations && !is_done) {
         return report_error(recon->setup.report, LR_USAGE,
                             "%s has %d iterations already, and %d are asked for: ask for more, or "
                             "leave out --resume",
                             request->checkpoint, made, request->iterations);
     }
     request->iterations -= made;
-    request->iterations_before = checkpoint->iterations;
-    lr_image_destroy(recon->inputs.initial);
-    recon->inputs.initial = checkpoint->image;
-    checkpoint->image = NULL;
-    report_info(recon->setup.report, "%s: goes on after iteration %d, of %d rank%s",
-                request->checkpoint, checkpoint->iterations, checkpoint->ranks,
-                checkpoint->ranks == 1 ? "" : "s");
+    request->iterations_before = recon->checkpoint.iterations;
+    recon->saved = recon->checkpoint.iterations;
+    return LR_OK;
+}
+
+static lr_status take(struct recon *recon)
+{
+    const lr_checkpoint *checkpoint = &recon->checkpoint;
+    const int64_t num_values = checkpoint->num_values;
+    const int64_t own = recon->request.combine == RECON_PAPER ? recon->cluster.rank : 0;
+    CLI_TRY(recon_compare_ranks(
+        recon, "checkpoint",
+        recon_digest(0, checkpoint->images,
+                     checkpoint->num_images * num_values * (int64_t)sizeof(float)),
+        checkpoint->num_images * num_values));
+    CLI_TRY(check_images(recon));
+    CLI_TRY(count_left(recon));
+    recon->start = checkpoint->images + own * num_values;
+    say(recon);
     return LR_OK;
 }
 
@@ -181,25 +332,71 @@ static lr_status find_file(const struct recon *recon, bool *is_there)
 
 lr_status recon_resume(struct recon *recon)
 {
-    lr_checkpoint checkpoint;
+    char key[LR_CHECKPOINT_KEY];
     bool is_there = false;
-    recon->request.first_after = recon->request.iterations_before;
     if (!recon->request.resumes) {
         return LR_OK;
     }
+    recon->request.resumes = false; /* the frames that follow begin with their first iteration */
     CLI_TRY(find_file(recon, &is_there));
     if (!is_there) {
         report_info(recon->setup.report, "%s is not there: begins with the first iteration",
                     recon->request.checkpoint);
         return LR_OK;
     }
-    CLI_TRY(lr_checkpoint_read(recon->request.checkpoint, &checkpoint, &recon->setup.report->log));
-    const uint64_t of_inputs = recon->digest;
-    lr_status status =
-        recon_compare_ranks(recon, "checkpoint", checkpoint.image->values,
-                            lr_grid_num_voxels(&checkpoint.image->grid) * (int64_t)sizeof(float));
-    recon->digest = of_inputs;
-    status = status == LR_OK ? take(recon, &checkpoint) : status;
+    describe(recon, key);
+    CLI_TRY(lr_checkpoint_read(recon->request.checkpoint, key, &recon->checkpoint,
+                               &recon->setup.report->log));
+    return take(recon);
+}
+
+void recon_forget_checkpoint(struct recon *recon)
+{
+    lr_checkpoint_finish(&recon->checkpoint);
+    recon->start = NULL;
+    recon->saved = recon->request.first_after;
+}
+
+/* --- frames --- */
+
+/* Images of frames before that of the checkpoint are there already. */
+static lr_status check_outputs(const struct recon *recon, int frame)
+{
+    const struct recon_frames *frames = &recon->frames;
+    if (frame < frames->range[0] || frame >= frames->range[1]) {
+        return report_error(recon->setup.report, LR_USAGE,
+                            "%s is amid frame %d, which this run does not have: give the same "
+                            "--frames and --part, or begin anew without --resume",
+                            recon->request.checkpoint, frame + 1);
+    }
+    for (int64_t k = frames->range[0]; k < frame && recon->cluster.rank == 0; k++) {
+        if (access(frames->list[k].output, F_OK) != 0) {
+            return report_error(recon->setup.report, LR_BAD_INPUT,
+                                "%s is amid frame %d, and the image of frame %lld, %s, is missing: "
+                                "put it back, or begin anew without --resume",
+                                recon->request.checkpoint, frame + 1, (long long)k + 1,
+                                frames->list[k].output);
+        }
+    }
+    return LR_OK;
+}
+
+lr_status recon_find_frame(struct recon *recon)
+{
+    lr_checkpoint checkpoint;
+    bool is_there = false;
+    CLI_TRY(recon->request.resumes ? find_file(recon, &is_there) : LR_OK);
+    if (!is_there) {
+        return LR_OK;
+    }
+    CLI_TRY(lr_checkpoint_read(recon->request.checkpoint, NULL, &checkpoint,
+                               &recon->setup.report->log));
+    const int frame = checkpoint.frame - 1;
     lr_checkpoint_finish(&checkpoint);
-    return status;
+    if (frame < 0) {
+        return LR_OK; /* of one image: the key is going to say so */
+    }
+    CLI_TRY(check_outputs(recon, frame));
+    recon->frames.range[0] = frame;
+    return LR_OK;
 }

@@ -111,6 +111,11 @@ static lr_status compose(struct recon *recon, const lr_recon_params *params)
                              .local_iterations = recon->request.local_iterations,
                              .composed = on_composed,
                              .user = recon};
+    if (recon->request.checkpoint != NULL) {
+        all.keep_every = recon->request.checkpoint_every;
+        all.keep = recon_keep_guesses;
+        all.guess_iterations = recon->checkpoint.guess_iterations;
+    }
     all.local.iteration = NULL;
     all.local.subset_of = NULL; /* of the rank's pairs, as they are dealt */
     return lr_compose(&all, &image);
@@ -132,8 +137,20 @@ lr_status recon_call(const struct recon *recon, const lr_recon_params *params, l
     if (recon->request.combine != RECON_DISTRIBUTED) {
         return lr_recon(params, image);
     }
+    const lr_checkpoint *kept = &recon->checkpoint;
+    const int64_t count = kept->num_values;
+    const lr_vector before = lr_vector_of_floats(kept->images, count);
+    const lr_vector of_em =
+        lr_vector_of_floats(recon->start != NULL ? kept->images + count : NULL, count);
+    const lr_distributed_state from = {.iterations = kept->iterations,
+                                       .local_iterations = kept->local_iterations,
+                                       .log_likelihood = kept->log_likelihood,
+                                       .image = &before,
+                                       .of_em = &of_em};
     const lr_distributed_params all = {.recon = *params,
-                                       .local_iterations = recon->request.local_iterations};
+                                       .local_iterations = recon->request.local_iterations,
+                                       .from = recon->start != NULL ? &from : NULL,
+                                       .keep = recon_keep_state};
     return lr_recon_distributed(&all, image);
 }
 

@@ -28,23 +28,25 @@ void recon_check_corrections(struct cli_args *args)
 /* Entries of the file belong to events by their order alone. */
 static lr_status check_order(const struct recon *recon)
 {
-    const lr_event_list *list = recon->inputs.list;
     const lr_event_corrections *corrections = recon->inputs.corrections;
-    if (list->info.format != LR_EVENTS_GE) {
+    const lr_events_format format = recon->inputs.events_format;
+    const lr_event_counts *counts = &recon->inputs.events;
+    const int64_t count =
+        recon->inputs.list != NULL ? recon->inputs.list->count : recon->own.handed;
+    if (format != LR_EVENTS_GE) {
         return report_error(recon->setup.report, LR_USAGE,
                             "%s: --corrections belongs to GE list mode (.BLF), and this is %s",
-                            recon->request.events, lr_events_format_name(list->info.format));
+                            recon->request.events, lr_events_format_name(format));
     }
-    const bool is_part = recon->request.until_damage && list->count < corrections->count;
-    if (list->info.counts.unknown_crystals > 0 || (list->count != corrections->count && !is_part)) {
+    const bool is_part = recon->request.until_damage && count < corrections->count;
+    if (counts->unknown_crystals > 0 || (count != corrections->count && !is_part)) {
         return report_error(recon->setup.report, LR_BAD_INPUT,
                             "%s: has corrections of %lld events, and %s has %lld, of which the "
                             "scanner lacks the crystals of %lld: give the file that belongs to the "
                             "list, and the list's scanner",
                             recon->request.corrections, (long long)corrections->count,
-                            recon->request.events,
-                            (long long)(list->count + list->info.counts.unknown_crystals),
-                            (long long)list->info.counts.unknown_crystals);
+                            recon->request.events, (long long)(count + counts->unknown_crystals),
+                            (long long)counts->unknown_crystals);
     }
     return LR_OK;
 }
@@ -100,6 +102,11 @@ static bool deal(const struct of_events *of, int64_t count, int subsets)
     return true;
 }
 
+bool recon_deals_events(const struct recon *recon)
+{
+    return recon->request.subsets > 1 && recon->inputs.events_format == LR_EVENTS_GE;
+}
+
 lr_status recon_deal_events(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
@@ -110,7 +117,7 @@ lr_status recon_deal_events(struct recon *recon)
         {inputs->list->events, sizeof(lr_event)},
         {corrections != NULL ? corrections->factors : NULL, sizeof(float)},
         {corrections != NULL ? corrections->additive : NULL, sizeof(float)}};
-    if (inputs->list->info.format != LR_EVENTS_GE || subsets < 2) {
+    if (!recon_deals_events(recon)) {
         return LR_OK;
     }
     for (int k = 0; k < 3; k++) {

@@ -72,12 +72,9 @@ static lr_status read_additive(struct recon *recon)
     if (recon->request.additive == NULL) {
         return LR_OK;
     }
-    lr_histo_images *histo = lr_histo_images_read(recon->request.additive, log);
-    if (histo != NULL && recon_share_views(recon, &histo) != LR_OK) {
-        lr_histo_images_destroy(histo);
-        return report_reason(recon->setup.report);
-    }
-    if (histo != NULL && lr_histo_images_check(histo, recon->setup.op, log) == LR_OK) {
+    lr_histo_images *histo = NULL;
+    CLI_TRY(recon_read_views(recon, recon->request.additive, false, &histo));
+    if (lr_histo_images_check(histo, recon->setup.op, log) == LR_OK) {
         recon->inputs.additive = copy_data(recon, histo);
     }
     lr_histo_images_destroy(histo);
@@ -86,12 +83,7 @@ static lr_status read_additive(struct recon *recon)
 
 static lr_status read_factors(struct recon *recon, const char *path)
 {
-    recon->direct_factors =
-        path != NULL ? lr_histo_images_read(path, &recon->setup.report->log) : NULL;
-    if (path != NULL && recon->direct_factors == NULL) {
-        return report_reason(recon->setup.report);
-    }
-    return path != NULL ? recon_share_views(recon, &recon->direct_factors) : LR_OK;
+    return path != NULL ? recon_read_views(recon, path, false, &recon->direct_factors) : LR_OK;
 }
 
 static lr_status open_with(struct recon *recon, struct cli_args *args,
@@ -113,7 +105,9 @@ static lr_status open_with(struct recon *recon, struct cli_args *args,
     if (recon->inputs.data == NULL) {
         return report_reason(recon->setup.report);
     }
-    CLI_TRY(recon_bootstrap_counts(recon));
+    if (recon->cluster.comm == NULL) { /* ranks draw what they read */
+        CLI_TRY(recon_bootstrap_counts(recon));
+    }
     return read_additive(recon);
 }
 
@@ -122,9 +116,8 @@ lr_status recon_open_direct(struct recon *recon, struct cli_args *args)
     recon->setup.report = args->report;
     recon->direct.grid.report = args->report;
     CLI_TRY(direct_read_kernel(&recon->direct, args));
-    lr_histo_images *counts = lr_histo_images_read(recon->request.data, &args->report->log);
-    lr_status status = counts != NULL ? LR_OK : report_reason(args->report);
-    status = status == LR_OK ? recon_share_views(recon, &counts) : status;
+    lr_histo_images *counts = NULL;
+    lr_status status = recon_read_views(recon, recon->request.data, true, &counts);
     status = status == LR_OK ? open_with(recon, args, counts) : status;
     lr_histo_images_destroy(counts);
     return status;

@@ -107,7 +107,7 @@ void recon_read_frames(struct cli_args *args, struct recon *recon)
 
 /* --- before the first --- */
 
-static bool is_within(const struct recon_frame *frame, const lr_event *event)
+bool recon_is_within(const struct recon_frame *frame, const lr_event *event)
 {
     const double time_s = event->time_ms * 1e-3;
     return time_s >= frame->begin_s && time_s < frame->end_s;
@@ -117,7 +117,7 @@ static int64_t count_prompts(const struct recon_frame *frame, const lr_event_lis
 {
     int64_t count = 0;
     for (int64_t k = 0; k < all->count; k++) {
-        count += !all->events[k].is_delayed && is_within(frame, &all->events[k]);
+        count += !all->events[k].is_delayed && recon_is_within(frame, &all->events[k]);
     }
     return count;
 }
@@ -174,25 +174,32 @@ static lr_status choose_frames(struct recon *recon)
     return LR_OK;
 }
 
+static lr_status refuse_empty(const struct recon *recon, int k)
+{
+    const struct recon_frame *frame = &recon->frames.list[k];
+    double times_s[2] = {recon->own.times_s[0], recon->own.times_s[1]};
+    if (recon->own.frames == NULL) {
+        find_times(recon->inputs.list, times_s);
+    }
+    return report_error(recon->setup.report, LR_BAD_INPUT,
+                        "%s: frame %d, from %g s to %g s, holds no prompts: events are from %g s "
+                        "to %g s; change --frames or --frames-from",
+                        recon->request.events, k + 1, frame->begin_s, frame->end_s, times_s[0],
+                        times_s[1]);
+}
+
 lr_status recon_check_frames(struct recon *recon)
 {
     struct recon_frames *frames = &recon->frames;
-    frames->all = recon->inputs.list;
-    recon->inputs.list = NULL;
-    recon->inputs.events = frames->all->info.counts;
+    const bool is_shared = recon->own.frames != NULL;
     recon_say_events(recon);
     for (int k = 0; k < frames->count; k++) {
         struct recon_frame *frame = &frames->list[k];
         CLI_TRY(name_output(recon, k));
-        frame->prompts = count_prompts(frame, frames->all);
+        frame->prompts =
+            is_shared ? recon->own.frames[k].prompts : count_prompts(frame, recon->inputs.list);
         if (frame->prompts == 0) {
-            double times_s[2];
-            find_times(frames->all, times_s);
-            return report_error(recon->setup.report, LR_BAD_INPUT,
-                                "%s: frame %d, from %g s to %g s, holds no prompts: events are "
-                                "from %g s to %g s; change --frames or --frames-from",
-                                recon->request.events, k + 1, frame->begin_s, frame->end_s,
-                                times_s[0], times_s[1]);
+            return refuse_empty(recon, k);
         }
     }
     return choose_frames(recon);
@@ -200,28 +207,46 @@ lr_status recon_check_frames(struct recon *recon)
 
 /* --- one after the other --- */
 
-/* A list of its events; what the file told is the whole list's. */
-static lr_status take_events(struct recon *recon, const struct recon_frame *frame)
+/* An empty list with room for some; what the file told is the whole list's. */
+static lr_status make_list(struct recon *recon, int64_t room)
 {
-    const lr_event_list *all = recon->frames.all;
     lr_event_list *list = calloc(1, sizeof(*list));
-    int64_t count = 0;
     recon->inputs.list = list;
-    for (int64_t k = 0; k < all->count; k++) {
-        count += is_within(frame, &all->events[k]);
-    }
     if (list != NULL) {
-        list->events = malloc((size_t)count * sizeof(*list->events));
+        list->events = malloc(((size_t)room + 1) * sizeof(*list->events));
     }
     if (list == NULL || list->events == NULL) {
         return report_error(recon->setup.report, LR_FAILED, "no memory for the events of a frame");
     }
+    list->info = recon->frames.all->info;
+    return LR_OK;
+}
+
+/* This rank's stand together. */
+static lr_status take_own(struct recon *recon, int k)
+{
+    const struct recon_own_frame *own = &recon->own.frames[k];
+    const int64_t count = own->ranges[recon->request.subsets];
+    CLI_TRY(make_list(recon, count));
+    memcpy(recon->inputs.list->events, recon->frames.all->events + own->first,
+           (size_t)count * sizeof(lr_event));
+    recon->inputs.list->count = count;
+    return LR_OK;
+}
+
+static lr_status take_events(struct recon *recon, const struct recon_frame *frame)
+{
+    const lr_event_list *all = recon->frames.all;
+    int64_t count = 0;
     for (int64_t k = 0; k < all->count; k++) {
-        if (is_within(frame, &all->events[k])) {
-            list->events[list->count++] = all->events[k];
+        count += recon_is_within(frame, &all->events[k]);
+    }
+    CLI_TRY(make_list(recon, count));
+    for (int64_t k = 0; k < all->count; k++) {
+        if (recon_is_within(frame, &all->events[k])) {
+            recon->inputs.list->events[recon->inputs.list->count++] = all->events[k];
         }
     }
-    list->info = all->info;
     return LR_OK;
 }
 
@@ -234,9 +259,11 @@ lr_status recon_open_frame(struct recon *recon, int k)
     recon->request.output = frame->output;
     recon->history = frame->history;
     recon->num_done = 0;
-    CLI_TRY(take_events(recon, frame));
+    frames->current = k;
+    CLI_TRY(recon->own.frames != NULL ? take_own(recon, k) : take_events(recon, frame));
     CLI_TRY(recon_open_events(recon));
-    frame->prompts = recon->inputs.list->count;
+    frame->prompts =
+        recon->own.frames != NULL ? recon->own.frames[k].kept : recon->inputs.list->count;
     return LR_OK;
 }
 
@@ -301,6 +328,16 @@ static void frame_json(struct json *json, const struct recon_frame *frame)
     json_close(json, '}');
 }
 
+bool recon_has_frames(const struct recon *recon)
+{
+    const struct recon_frames *frames = &recon->frames;
+    int64_t k = frames->range[0];
+    while (k < frames->range[1] && frames->list[k].num_done == 0) {
+        k++;
+    }
+    return k < frames->range[1];
+}
+
 void recon_frames_json(const struct recon *recon, bool stopped)
 {
     struct json json = common_json_begin("recon");
@@ -308,8 +345,10 @@ void recon_frames_json(const struct recon *recon, bool stopped)
     json_bool(&json, "stopped", stopped);
     json_open(&json, "frames", '[');
     const struct recon_frames *frames = &recon->frames;
-    for (int64_t k = frames->range[0]; k < frames->range[1] && frames->list[k].num_done > 0; k++) {
-        frame_json(&json, &frames->list[k]);
+    for (int64_t k = frames->range[0]; k < frames->range[1]; k++) {
+        if (frames->list[k].num_done > 0) {
+            frame_json(&json, &frames->list[k]);
+        }
     }
     json_close(&json, ']');
     json_number(&json, "seconds", report_seconds() - recon->start_s);

@@ -3,6 +3,7 @@
 #include "recon.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* --- the measurement --- */
 
@@ -41,29 +42,31 @@ lr_events_source recon_events_source(const struct recon *recon)
     };
 }
 
+void recon_say_binned(struct recon *recon, const lr_events_info *info)
+{
+    recon->inputs.events = info->counts;
+    if (info->has_tof) {
+        report_info(recon->setup.report,
+                    "%s: its times of flight are not used: --operator listmode uses them",
+                    recon->request.events);
+    }
+    recon_say_events(recon);
+}
+
 static lr_status read_events(struct recon *recon)
 {
-    const struct recon_request *request = &recon->request;
     struct recon_inputs *inputs = &recon->inputs;
     const lr_events_source source = recon_events_source(recon);
     lr_prompts_delayeds found;
     lr_events_info info;
     const lr_status status = lr_events_bin(&source, recon->setup.lors, &found, &info);
-    const bool has_tof = info.has_tof;
+    if (status == LR_OK) {
+        inputs->data = found.prompts;
+        inputs->delayeds = found.delayeds;
+        recon_say_binned(recon, &info);
+    }
     lr_events_info_finish(&info);
-    if (status != LR_OK) {
-        return status;
-    }
-    if (has_tof) {
-        report_info(recon->setup.report,
-                    "%s: its times of flight are not used: --operator listmode uses them",
-                    request->events);
-    }
-    inputs->data = found.prompts;
-    inputs->delayeds = found.delayeds;
-    inputs->events = found.counts;
-    recon_say_events(recon);
-    return LR_OK;
+    return status;
 }
 
 static lr_status read_measurement(struct recon *recon)
@@ -78,12 +81,13 @@ static lr_status read_measurement(struct recon *recon)
 
 /* --- the additive term --- */
 
-static lr_status estimate_randoms(struct recon *recon)
+lr_status recon_estimate_randoms(struct recon *recon, const double *ends, double prompts)
 {
     struct recon_inputs *inputs = &recon->inputs;
     struct report *report = recon->setup.report;
-    const double prompts = common_sum(inputs->data->values, inputs->data->count);
-    inputs->randoms = lr_randoms_estimate(recon->setup.lors, inputs->delayeds, &report->log);
+    const lr_lors *lors = recon->setup.lors;
+    inputs->randoms = ends != NULL ? lr_randoms_of_ends(lors, ends, &report->log)
+                                   : lr_randoms_estimate(lors, inputs->delayeds, &report->log);
     if (inputs->randoms == NULL) {
         return report_reason(report);
     }
@@ -105,7 +109,8 @@ static lr_status read_additive(struct recon *recon)
     }
     const bool wanted = recon->request.randoms == RECON_RANDOMS_AUTO;
     return wanted && inputs->delayeds != NULL && inputs->delayeds->count > 0
-               ? estimate_randoms(recon)
+               ? recon_estimate_randoms(recon, NULL,
+                                        common_sum(inputs->data->values, inputs->data->count))
                : LR_OK;
 }
 
@@ -156,21 +161,79 @@ static lr_status read_image(const struct setup *setup, const char *path, lr_imag
     return LR_OK;
 }
 
+static lr_status check_initial(const struct recon *recon, const lr_checkpoint *checkpoint)
+{
+    const char *path = recon->request.initial;
+    if (!setup_same_grid(&recon->setup.grid, &checkpoint->grid)) {
+        return report_error(recon->setup.report, LR_BAD_INPUT,
+                            "%s: its grid is not the one to reconstruct on: give the same --grid "
+                            "and --voxel-mm",
+                            path);
+    }
+    return checkpoint->num_images == 1 &&
+                   checkpoint->num_values == lr_grid_num_voxels(&checkpoint->grid)
+               ? LR_OK
+               : report_error(recon->setup.report, LR_BAD_INPUT,
+                              "%s holds guesses of ranks or coefficients of blobs, and no image to "
+                              "start from: --resume goes on with it",
+                              path);
+}
+
+/* A checkpoint serves other settings and data, too: its image, and of how many iterations that is. */
+static lr_status read_checkpoint(struct recon *recon)
+{
+    struct recon_request *request = &recon->request;
+    lr_checkpoint checkpoint;
+    CLI_TRY(lr_checkpoint_read(request->initial, NULL, &checkpoint, &recon->setup.report->log));
+    lr_status status = check_initial(recon, &checkpoint);
+    if (status == LR_OK) {
+        recon->inputs.initial = lr_image_create(&recon->setup.grid, &recon->setup.report->log);
+        status = recon->inputs.initial != NULL ? LR_OK : report_reason(recon->setup.report);
+    }
+    if (status == LR_OK) {
+        memcpy(recon->inputs.initial->values, checkpoint.images,
+               (size_t)checkpoint.num_values * sizeof(*checkpoint.images));
+        request->iterations_before =
+            request->iterations_before > 0 ? request->iterations_before : checkpoint.iterations;
+    }
+    lr_checkpoint_finish(&checkpoint);
+    return status;
+}
+
 lr_status recon_read_images(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
     CLI_TRY(read_image(&recon->setup, recon->request.kappa, &inputs->kappa));
     recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
     CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
-    return read_image(&recon->setup, recon->request.initial, &inputs->initial);
+    const char *initial = recon->request.initial;
+    const bool is_checkpoint = initial != NULL && common_ends_with(initial, ".h5");
+    return is_checkpoint ? read_checkpoint(recon)
+                         : read_image(&recon->setup, initial, &inputs->initial);
 }
 
-lr_status recon_read_inputs(struct recon *recon)
+/* A replicate of counts per LOR depends on their places among all: events are counted whole for it. */
+static lr_status read_own(struct recon *recon)
+{
+    if (recon->request.bootstraps && recon->request.events != NULL) {
+        CLI_TRY(read_measurement(recon));
+        CLI_TRY(recon_bootstrap_counts(recon));
+        CLI_TRY(recon->request.additive == NULL ? read_additive(recon) : LR_OK);
+    }
+    return recon_own_pairs(recon);
+}
+
+static lr_status read_all(struct recon *recon)
 {
     CLI_TRY(read_measurement(recon));
     CLI_TRY(recon_bootstrap_counts(recon));
     CLI_TRY(read_additive(recon));
-    CLI_TRY(recon_share_pairs(recon));
+    return recon->request.checkpoint != NULL ? recon_digest_data(recon, recon->setup.lors) : LR_OK;
+}
+
+lr_status recon_read_inputs(struct recon *recon)
+{
+    CLI_TRY(recon->cluster.comm != NULL ? read_own(recon) : read_all(recon));
     CLI_TRY(recon_read_factors(recon));
     return recon_read_images(recon);
 }

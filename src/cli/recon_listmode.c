@@ -76,8 +76,13 @@ static lr_status read_events(struct recon *recon)
 {
     const lr_events_source source = recon_events_source(recon);
     recon->inputs.list = lr_event_list_read(&source);
-    return recon->inputs.list != NULL ? recon_bootstrap_events(recon)
-                                      : report_reason(recon->setup.report);
+    if (recon->inputs.list == NULL) {
+        return report_reason(recon->setup.report);
+    }
+    CLI_TRY(recon_bootstrap_events(recon));
+    recon->inputs.events = recon->inputs.list->info.counts;
+    recon->inputs.events_format = recon->inputs.list->info.format;
+    return LR_OK;
 }
 
 /* Delayeds aside, and prompts in coincidence alone. */
@@ -91,6 +96,10 @@ static lr_status sort_events(struct recon *recon)
     inputs->events = inputs->list->info.counts;
     if (recon->frames.count == 0) {
         recon_say_events(recon);
+    }
+    recon->digest = 0;
+    for (int64_t k = 0; recon->request.checkpoint != NULL && k < inputs->list->count; k++) {
+        recon_digest_event(&recon->digest, &inputs->list->events[k]);
     }
     return inputs->list->count > 0
                ? recon_deal_events(recon)
@@ -124,11 +133,22 @@ static double window_mm(const struct recon *recon, bool has_tof)
                : (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0];
 }
 
+/* Ends of the delayeds of all ranks; NULL where there are none, or one process, which has them itself. */
+static const double *ends_of(const struct recon *recon)
+{
+    const struct recon_own *own = &recon->own;
+    return own->frames != NULL
+               ? own->frames[recon->frames.count > 0 ? recon->frames.current : 0].ends
+               : NULL;
+}
+
 static lr_status estimate_randoms(struct recon *recon, double window)
 {
     struct recon_inputs *inputs = &recon->inputs;
     const lr_log *log = &recon->setup.report->log;
-    inputs->randoms = lr_randoms_estimate(recon->setup.lors, inputs->delayeds, log);
+    const double *ends = ends_of(recon);
+    inputs->randoms = ends != NULL ? lr_randoms_of_ends(recon->setup.lors, ends, log)
+                                   : lr_randoms_estimate(recon->setup.lors, inputs->delayeds, log);
     inputs->additive = lr_lor_data_create(lr_operator_get_info(recon->setup.op)->lors, log);
     if (inputs->randoms == NULL || inputs->additive == NULL) {
         return report_reason(recon->setup.report);
@@ -148,8 +168,9 @@ static lr_status find_additive(struct recon *recon, bool has_tof)
 {
     const struct recon_inputs *inputs = &recon->inputs;
     const bool has_file = recon->request.additive != NULL || inputs->corrections != NULL;
-    const bool has_delayeds = inputs->delayeds != NULL && inputs->delayeds->count > 0 &&
-                              recon->request.randoms != RECON_RANDOMS_NONE;
+    const bool is_measured =
+        ends_of(recon) != NULL || (inputs->delayeds != NULL && inputs->delayeds->count > 0);
+    const bool has_delayeds = is_measured && recon->request.randoms != RECON_RANDOMS_NONE;
     if (!has_file && !has_delayeds) {
         return LR_OK;
     }
@@ -287,8 +308,7 @@ static void say_operator(const struct recon *recon, bool has_tof)
 lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
-    CLI_TRY(sort_events(recon));
-    CLI_TRY(recon_share_events(recon));
+    CLI_TRY(recon->own.frames != NULL ? recon_own_open(recon) : sort_events(recon));
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
@@ -305,16 +325,23 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
         return report_error(recon->setup.report, LR_FAILED, "no memory for an operator");
     }
     *frames->params = params;
-    CLI_TRY(read_events(recon));
+    CLI_TRY(recon->cluster.comm != NULL ? recon_own_survey(recon) : read_events(recon));
     CLI_TRY(recon_read_factors(recon));
     CLI_TRY(recon_read_corrections(recon));
+    CLI_TRY(frames->count > 0 ? recon_check_frames(recon) : LR_OK);
+    CLI_TRY(recon->cluster.comm != NULL ? recon_own_take(recon) : LR_OK);
     frames->has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
     frames->blobs = (lr_blobs){.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};
     frames->params->blobs = args_has(args, "--blobs") ? &frames->blobs : NULL;
     CLI_TRY(args->status);
     CLI_TRY(recon_read_images(recon));
-    return frames->count > 0 ? recon_check_frames(recon) : recon_open_events(recon);
+    if (frames->count > 0) {
+        frames->all = recon->inputs.list;
+        recon->inputs.list = NULL;
+        return LR_OK;
+    }
+    return recon_open_events(recon);
 }
 
 /* List mode has a scale of its own, of chords in mm, but for exact elements, which are probabilities. */

@@ -122,8 +122,7 @@ static void randoms_json(const struct recon *recon, struct json *json)
     }
     json_open(json, "randoms", '{');
     json_number(json, "sum", inputs->randoms->delayeds);
-    json_number(json, "fraction_of_prompts",
-                inputs->randoms->delayeds / common_sum(inputs->data->values, inputs->data->count));
+    json_number(json, "fraction_of_prompts", inputs->randoms->delayeds / inputs->counts);
     json_int(json, "pooled", inputs->randoms->pooled);
     json_close(json, '}');
 }

@@ -49,7 +49,7 @@ static bool is_silent(const struct report *report)
 static void hold_error(struct report_ranks *ranks, const char *sentence)
 {
     if (ranks->held[0] == '\0') {
-        snprintf(ranks->held, sizeof(ranks->held), "%s%s", ranks->name, sentence);
+        snprintf(ranks->held, sizeof(ranks->held), "%s", sentence);
     }
 }
 
@@ -181,7 +181,8 @@ void report_join_ranks(struct report *report, int rank, int size)
 
 void report_name_rank(struct report *report, int rank, int size, const char *machine)
 {
-    report_join_ranks(report, rank, size);
+    report->ranks.rank = rank;
+    report->ranks.size = size;
     snprintf(report->ranks.name, sizeof(report->ranks.name), "rank %d of %d on %.60s: ", rank, size,
              machine);
 }
@@ -192,7 +193,7 @@ static void tell_for_ranks(struct report *report, lr_status status)
     struct report_ranks *ranks = &report->ranks;
     const bool is_stopped = status == LR_CANCELLED && ranks->rank == 0 && !ranks->has_told;
     if (ranks->rank == ranks->speaker && ranks->held[0] != '\0' && status != LR_CANCELLED) {
-        fprintf(stderr, "loraster: error: %s\n", ranks->held);
+        fprintf(stderr, "loraster: error: %s%s\n", ranks->name, ranks->held);
     } else if (is_stopped) {
         fputs("loraster: stopped\n", stderr);
     }

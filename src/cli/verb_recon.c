@@ -184,7 +184,9 @@ static lr_status iterate(struct recon *recon)
         .op = recon->setup.op,
         .data = recon->inputs.data,
         .additive = recon->inputs.additive,
-        .initial = recon->inputs.initial != NULL ? recon->inputs.initial->values : NULL,
+        .initial = recon->start != NULL            ? recon->start
+                   : recon->inputs.initial != NULL ? recon->inputs.initial->values
+                                                   : NULL,
         .iterations = request->iterations,
         .iterations_before = request->iterations_before,
         .subsets = request->subsets,
@@ -253,6 +255,7 @@ static lr_status conclude(struct recon *recon, lr_status status)
     if (stopped) {
         stop_wait_for_results();
     }
+    CLI_TRY(stopped ? LR_OK : cluster_note_memory(&recon->cluster, recon->setup.report));
     if (recon->cluster.rank != 0) {
         return status;
     }
@@ -269,12 +272,13 @@ static lr_status conclude(struct recon *recon, lr_status status)
     return status;
 }
 
-static lr_status check_counts(const struct recon *recon)
+static lr_status check_counts(struct recon *recon)
 {
     const lr_lor_data *data = recon->inputs.data;
     const char *path = recon->request.data != NULL ? recon->request.data : recon->request.events;
     double counts = common_sum(data->values, data->count);
     CLI_TRY(lr_comm_sum_numbers(recon->cluster.comm, &counts, 1));
+    recon->inputs.counts = counts;
     if (counts > 0) {
         return LR_OK;
     }
@@ -367,6 +371,16 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
         goes_on);
 }
 
+/* A frame whose last iteration is in the checkpoint, and whose image may not have been written. */
+static lr_status write_finished(struct recon *recon)
+{
+    const lr_vector image = lr_vector_of_floats(recon->start, recon->checkpoint.num_values);
+    CLI_TRY(recon_take_image(recon, &image));
+    return recon->cluster.rank == 0
+               ? lr_image_write(recon->request.output, recon->image, &recon->setup.report->log)
+               : LR_OK;
+}
+
 /* Of the data at hand. */
 static lr_status reconstruct_one(struct recon *recon)
 {
@@ -385,12 +399,16 @@ static lr_status reconstruct_one(struct recon *recon)
         CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
     }
     CLI_TRY(recon_resume(recon));
+    if (recon->start != NULL && recon->request.iterations == 0) {
+        return write_finished(recon);
+    }
     return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
 }
 
 static lr_status reconstruct_frames(struct recon *recon)
 {
-    lr_status status = LR_OK;
+    const int iterations = recon->request.iterations;
+    lr_status status = recon_find_frame(recon);
     for (int k = (int)recon->frames.range[0]; status == LR_OK && k < (int)recon->frames.range[1];
          k++) {
         char name[64];
@@ -400,8 +418,11 @@ static lr_status reconstruct_frames(struct recon *recon)
         recon->frame_name = name;
         status = status == LR_OK ? reconstruct_one(recon) : status;
         recon_close_frame(recon, k);
+        recon->request.iterations = iterations;
+        recon->request.iterations_before = recon->request.first_after;
+        recon_forget_checkpoint(recon);
     }
-    if (recon->setup.report->json && recon->frames.list[recon->frames.range[0]].num_done > 0) {
+    if (recon->setup.report->json && recon->cluster.rank == 0 && recon_has_frames(recon)) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;
@@ -414,6 +435,7 @@ static lr_status reconstruct(struct cli_args *args, struct recon *recon)
     struct setup *setup = &recon->setup;
     const bool has_frames = recon->frames.count > 0;
     CLI_TRY(open_all(args, recon));
+    recon->request.first_after = recon->saved = recon->request.iterations_before;
     recon->image = lr_image_create(&setup->grid, &setup->report->log);
     recon->history =
         has_frames ? NULL : calloc((size_t)recon->request.iterations, sizeof(*recon->history));
@@ -450,7 +472,9 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     status = cluster_close(&recon.cluster, args->report, status);
+    recon_forget_checkpoint(&recon);
     recon_finish_share(&recon);
+    recon_own_finish(&recon.own);
     free(recon.history);
     recon_finish_steps(&recon);
     lr_image_destroy(recon.image);
@@ -497,8 +521,10 @@ static const struct cli_option algorithm_options[] = {
      false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},
-    {"--initial", "IMAGE", "image to start from; default: uniform", false},
-    {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
+    {"--initial", "IMAGE", "image to start from, or a checkpoint (.h5); default: uniform", false},
+    {"--after", "N",
+     "of how many iterations --initial is, as a checkpoint tells: --fall and numbers go on from "
+     "there",
      false},
     {"--truth", "IMAGE", "tell in --json how far each iteration's image is from this one", false},
     {"--additive", "FILE", "expected randoms and scatter, as --data", false},

@@ -86,8 +86,8 @@ typedef struct lr_comm_support {
 LR_API lr_status lr_comm_probe(lr_comm_support *support, const lr_log *log);
 
 /* errors: NULL, logged: LR_NO_DEVICE where LORaster was built without MPI, or its plugin or MPI's
- * library is missing; LR_USAGE where ranks have other versions of LORaster. A process can open MPI's
- * once. */
+ * library is missing. Where ranks have other versions of LORaster, the first that differs has failed
+ * (lr_comm_info.failed_rank), logged there. A process can open MPI's once. */
 LR_API lr_comm *lr_comm_open(const lr_comm_params *params);
 
 /* Waits until all ranks have come here, unless one has failed. NULL is allowed. */

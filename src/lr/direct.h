@@ -291,6 +291,19 @@ LR_API lr_status lr_histo_images_write(const char *path, const lr_histo_images *
                                        const lr_log *log);
 LR_API lr_histo_images *lr_histo_images_read(const char *path, const lr_log *log);
 
+/* Takes the views of a file in their order, one at a time. histo: grid and views of the file, without
+ * values; values: [num_voxels]. Both live during the call. Another status than LR_OK ends the reading
+ * with that status. */
+typedef struct lr_histo_sink {
+    lr_status (*take)(void *user, const lr_histo_images *histo, int view, const float *values);
+    void *user;
+} lr_histo_sink;
+
+/* The same file for who needs some of the views: holds one of them at a time. errors: as
+ * lr_histo_images_read; what the sink returns. */
+LR_API lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink,
+                                      const lr_log *log);
+
 /* Whether they are on that grid, to a thousandth of a voxel, and of these views, to 1e-6 degrees.
  * errors: LR_BAD_INPUT with the first difference. */
 LR_API lr_status lr_histo_images_check(const lr_histo_images *histo, const lr_operator *op,

@@ -107,6 +107,10 @@ typedef struct lr_randoms {
  * errors: NULL, logged; no delayeds at all is an error. */
 LR_API lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds,
                                        const lr_log *log);
+
+/* The same from the D_c themselves, ends: [num_crystals], of delayeds in coincidence: for lists of which
+ * nothing as long as the LORs is held. errors: also for ends that are negative or not finite. */
+LR_API lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log);
 LR_API void lr_randoms_destroy(lr_randoms *randoms); /* NULL is allowed */
 
 #ifdef __cplusplus

@@ -96,6 +96,19 @@ LR_API lr_status lr_lor_data_write(const char *path, const lr_lors *lors, const 
  * 28 bytes for each LOR with counts, or 4 for each LOR of the scanner once a sixth have counts. */
 LR_API lr_lor_data *lr_lor_data_read(const char *path, const lr_lors *lors, const lr_log *log);
 
+/* Takes the numbers of a file in their order, some at a time: some->index is NULL in dense data; `first`
+ * counts those before. They live during the call. Another status than LR_OK ends the reading with that
+ * status. */
+typedef struct lr_lor_data_sink {
+    lr_status (*take)(void *user, const lr_lor_data *some, int64_t first);
+    void *user;
+} lr_lor_data_sink;
+
+/* The same file for who needs a part of it: holds at most 2^18 numbers at a time, but of .hs all of them.
+ * errors: as lr_lor_data_read; what the sink returns. */
+LR_API lr_status lr_lor_data_scan(const char *path, const lr_lors *lors,
+                                  const lr_lor_data_sink *sink, const lr_log *log);
+
 /* --- numbers per crystal --- */
 
 /* One number for each crystal of the scanner, in the order of its numbers: module by module,
@@ -300,24 +313,36 @@ LR_API lr_status lr_npy_write(const char *path, const lr_array *array, const lr_
 
 /* --- checkpoints --- */
 
+enum { LR_CHECKPOINT_KEY = 4096 };
+
 /* A reconstruction amid its iterations: what it needs to go on from there. */
 typedef struct lr_checkpoint {
-    lr_image *image;     /* owned, after the last iteration */
-    int iterations;      /* that made it */
-    int ranks;           /* that made it; more or fewer may go on */
-    char settings[1024]; /* what must be the same in a command that goes on, as one line */
-    char digest[65];     /* of the inputs; likewise */
+    char key
+        [LR_CHECKPOINT_KEY]; /* all that the result depends on, as one line: parts between "; ", of
+                                    which ", contents " and a digest may end some. A run that goes on must
+                                    have the same; files of matrix rows have such a line, too */
+    lr_grid grid;
+    int num_images;        /* 1; a guess of each rank; or an image and that of ML-EM beside it */
+    int64_t num_values;    /* of each: voxels, or coefficients of blobs */
+    float *images;         /* [num_images][num_values] finite, >= 0; owned by what was read */
+    int iterations;        /* that made them */
+    int ranks;             /* that made them */
+    int frame;             /* of list mode, from 1; 0 = there are none */
+    int guess_iterations;  /* of guesses, since they were composed last */
+    int local_iterations;  /* of distributed ML-EM: those of the next exchange, */
+    double log_likelihood; /* and what the image must not fall below */
 } lr_checkpoint;
-
-enum { LR_CHECKPOINT_SETTINGS = 1024 };
 
 /* HDF5 (docs/formats/checkpoints.md), written whole or not at all: what was there stays until then.
  * errors: LR_USAGE for a device or a pipe; LR_FAILED for the disk. */
 LR_API lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
                                      const lr_log *log);
 
-/* On LR_OK lr_checkpoint_finish frees it. errors: LR_BAD_INPUT for a file that is none, or damaged. */
-LR_API lr_status lr_checkpoint_read(const char *path, lr_checkpoint *checkpoint, const lr_log *log);
+/* key: of the run that goes on; NULL = any may. On LR_OK lr_checkpoint_finish frees it.
+ * errors: LR_BAD_INPUT for a file that is none, or damaged; LR_USAGE for another key, in words of the
+ * first part that differs. */
+LR_API lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint,
+                                    const lr_log *log);
 LR_API void lr_checkpoint_finish(lr_checkpoint *checkpoint);
 
 #ifdef __cplusplus

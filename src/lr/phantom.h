@@ -52,6 +52,14 @@ LR_API const char *const *lr_phantom_names(void);
  * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
+/* Some of the elements: values[k] is element first + k of all. */
+typedef struct lr_poisson_stream {
+    uint64_t seed;
+    int64_t first;
+} lr_poisson_stream;
+LR_API lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream,
+                                 const lr_log *log);
+
 #ifdef __cplusplus
 }
 #endif

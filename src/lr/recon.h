@@ -192,6 +192,16 @@ typedef struct lr_composition {
     const float *guesses;   /* [count][num_voxels] each of them, likewise */
 } lr_composition;
 
+/* What ranks go on from: the guess of each; where they have just been composed, the composed image, and
+ * their own guess where that is 0. */
+typedef struct lr_guesses {
+    int iterations;       /* those before included */
+    int guess_iterations; /* of them, since guesses were composed last; 0 = they have just been */
+    int count;            /* one of each rank */
+    int64_t num_voxels;
+    const float *values; /* [count][num_voxels]; lives during the call */
+} lr_guesses;
+
 typedef struct lr_compose_params {
     lr_recon_params
         local;     /* of this rank: operator, data and additive term of its own LORs, and how it
@@ -204,7 +214,12 @@ typedef struct lr_compose_params {
                                        `iteration` of each is called for what it does by itself */
     int num_guesses;                /* 0 = one of each rank */
     int local_iterations;           /* of each guess before it is composed; 0 = all */
+    int guess_iterations; /* that made local.initial since guesses were composed last: of a run that goes on
+                             from lr_guesses, each rank from its own; 0 */
     lr_status (*composed)(void *user, const lr_composition *done); /* may be NULL */
+    int keep_every; /* keep() is called, by all ranks, whenever so many iterations more are done, or at the
+                       next composition after that, as of several guesses of one process; 0 = never */
+    lr_status (*keep)(void *user, const lr_guesses *guesses);
     void *user;
 } lr_compose_params;
 
@@ -212,10 +227,19 @@ typedef struct lr_compose_params {
  * reconstructs from its own LORs alone, and x = sum over ranks of alpha_g x_g, with sum alpha_g = 1, is the
  * least squares solution of A x = y - b over all LORs. Voxels that become negative are set to 0. Where
  * iterations are left, all go on from the composed image, in voxels that are 0 from their own guess.
- * image: [num_voxels], overwritten, the same on all ranks. errors: as lr_recon; LR_USAGE in list mode, whose
- * values know of no LORs without events, and for several guesses of one process with ranks; LR_NO_DEVICE
- * without LAPACKE. */
+ * image: [num_voxels], overwritten, the same on all ranks; on LR_CANCELLED it is what was composed last, if
+ * anything was. errors: as lr_recon; LR_USAGE in list mode, whose values know of no LORs without events, and for
+ * several guesses of one process with ranks; LR_NO_DEVICE without LAPACKE. */
 LR_API lr_status lr_compose(const lr_compose_params *params, lr_vector *image);
+
+/* What distributed ML-EM goes on from: alike on all ranks. */
+typedef struct lr_distributed_state {
+    int iterations;        /* those before included */
+    int local_iterations;  /* of the next exchange, at most */
+    double log_likelihood; /* of the image before: one that explains less is given up for of_em */
+    const lr_vector *image,
+        *of_em; /* the next image, and that of ML-EM in its place: at any place */
+} lr_distributed_state;
 
 typedef struct lr_distributed_params {
     lr_recon_params
@@ -223,6 +247,10 @@ typedef struct lr_distributed_params {
                               rank's walks over its data; `iteration` is called after each exchange, with
                               the log-likelihood of the image before it */
     int local_iterations; /* between two exchanges; 0 = 4. Fewer at first, and where the likelihood would fall */
+    const lr_distributed_state *from; /* goes on from there, and recon.initial is not read; NULL */
+    lr_status (*keep)(void *user,
+                      const lr_distributed_state *state); /* after each exchange, with recon.user,
+                                                                         before `iteration`; may be NULL */
 } lr_distributed_params;
 
 /* ML-EM of ranks that exchange two images every local_iterations walks over their data: between them each

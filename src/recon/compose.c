@@ -41,6 +41,11 @@ struct compose {
     double *weights;   /* [size] */
     double *residuals; /* [size] */
     double begin_s;
+    int first;           /* iterations before all that is done here */
+    int done, block_end; /* those before the guess at hand, and those after it */
+    int block_begin;     /* those when guesses were composed last */
+    int kept;            /* when what to go on from was kept last */
+    bool has_image;
 };
 
 /* --- a window of a guess's LORs --- */
@@ -204,11 +209,14 @@ static void mix(struct compose *compose, lr_composition *done)
     }
 }
 
-/* Where the composed image is 0 an update would leave it so. */
-static void restart(struct compose *compose, const float *own)
+/* Where the composed image is 0 an update would leave it so. Guesses become what they go on from. */
+static void restart(struct compose *compose)
 {
-    for (int64_t v = 0; v < compose->num_voxels; v++) {
-        compose->start[v] = compose->image[v] > 0.0f ? compose->image[v] : own[v];
+    for (int g = 0; g < compose->size; g++) {
+        float *guess = compose->guesses + (int64_t)g * compose->num_voxels;
+        for (int64_t v = 0; v < compose->num_voxels; v++) {
+            guess[v] = compose->image[v] > 0.0f ? compose->image[v] : guess[v];
+        }
     }
 }
 
@@ -280,6 +288,7 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
     LR_TRY(add_up(compose));
     LR_TRY(weigh(compose, &done));
     mix(compose, &done);
+    compose->has_image = true;
     LR_TRY(find_fit(compose, &ranks, &done));
     done.compose_seconds = lr_clock_seconds() - begin;
     done.seconds = lr_clock_seconds() - compose->begin_s;
@@ -289,21 +298,65 @@ static lr_status compose_guesses(struct compose *compose, int iterations)
                : LR_OK;
 }
 
+/* --- what is kept to go on from --- */
+
+static bool is_due(const struct compose *compose, int done)
+{
+    const int every = compose->params->keep != NULL ? compose->params->keep_every : 0;
+    return every > 0 && done / every > compose->kept / every;
+}
+
+/* All ranks have the guesses of all. done: iterations in all. */
+static lr_status keep_guesses(struct compose *compose, int done)
+{
+    const lr_guesses guesses = {.iterations = done,
+                                .guess_iterations = done - compose->block_begin,
+                                .count = compose->size,
+                                .num_voxels = compose->num_voxels,
+                                .values = compose->guesses};
+    compose->kept = done;
+    return compose->params->keep(compose->params->user, &guesses);
+}
+
+static float *own_guess(const struct compose *compose, int k)
+{
+    return compose->guesses + (compose->first_own + k) * compose->num_voxels;
+}
+
+/* Of the only guess of a rank. Its last iteration is kept once it is composed. */
+static lr_status on_iteration(void *user, const lr_iteration *done)
+{
+    struct compose *compose = user;
+    const lr_recon_params *own = &compose->own[0];
+    LR_TRY(own->iteration != NULL ? own->iteration(own->user, done) : LR_OK);
+    if (done->number == compose->block_end || !is_due(compose, done->number)) {
+        return LR_OK;
+    }
+    lr_vector guess = lr_vector_of_floats(own_guess(compose, 0), compose->num_voxels);
+    LR_TRY(lr_vector_copy(done->image, &guess));
+    LR_TRY(share_guesses(compose));
+    return keep_guesses(compose, done->number);
+}
+
 /* --- the whole --- */
 
-/* count iterations of one of our guesses by itself, after `before` ones. */
-static lr_status guess(struct compose *compose, int k, int before, int count)
+/* Iterations of one of our guesses by itself, up to the end of the block. */
+static lr_status guess(struct compose *compose, int k)
 {
     lr_recon_params local = compose->own[k];
-    float *own = compose->guesses + (compose->first_own + k) * compose->num_voxels;
+    float *own = own_guess(compose, k);
     lr_vector image = lr_vector_of_floats(own, compose->num_voxels);
     local.comm = NULL;
     local.additive_sum = 0.0;
-    local.iterations = count;
-    local.iterations_before += before;
-    if (before > 0) {
-        restart(compose, own);
+    local.iterations = compose->block_end - compose->done;
+    local.iterations_before = compose->done;
+    if (compose->done > compose->first) {
+        memcpy(compose->start, own, (size_t)compose->num_voxels * sizeof(*own));
         local.initial = compose->start;
+    }
+    if (compose->num_own == 1 && compose->params->keep != NULL && compose->params->keep_every > 0) {
+        local.iteration = on_iteration;
+        local.user = compose;
     }
     return lr_recon(&local, &image);
 }
@@ -361,22 +414,46 @@ static void finish(struct compose *compose)
     free(compose->residuals);
 }
 
-static lr_status run(struct compose *compose, lr_vector *image)
+/* One composition after the other. all: iterations; each: of a guess before it is composed. */
+static lr_status run_blocks(struct compose *compose, int all, int each)
+{
+    const int end = compose->first + all;
+    while (compose->done < end) {
+        const int next = compose->block_begin + each;
+        compose->block_end = next < end ? next : end;
+        for (int k = 0; k < compose->num_own; k++) {
+            LR_TRY(guess(compose, k));
+        }
+        LR_TRY(compose_guesses(compose, compose->block_end - compose->first));
+        restart(compose);
+        compose->done = compose->block_begin = compose->block_end;
+        LR_TRY(is_due(compose, compose->done) ? keep_guesses(compose, compose->done) : LR_OK);
+    }
+    return LR_OK;
+}
+
+static lr_status run(struct compose *compose)
 {
     const int asked = compose->own[0].iterations;
     const int all = asked > 0 ? asked : DEFAULT_ITERATIONS;
-    const int wanted = compose->params->local_iterations;
-    const int each = wanted > 0 && wanted < all ? wanted : all;
+    const int made = compose->params->guess_iterations, wanted = compose->params->local_iterations;
+    const int each = wanted > 0 ? wanted : all + made;
+    compose->first = compose->done = compose->kept = compose->own[0].iterations_before;
+    compose->block_begin = compose->first - made % each;
     LR_TRY(allocate(compose));
-    for (int before = 0; before < all; before += each) {
-        const int count = all - before < each ? all - before : each;
-        for (int k = 0; k < compose->num_own; k++) {
-            LR_TRY(guess(compose, k, before, count));
-        }
-        LR_TRY(compose_guesses(compose, before + count));
+    return run_blocks(compose, all, each);
+}
+
+/* What has been composed last, also where the run was stopped after that. */
+static lr_status hand_image_over(const struct compose *compose, lr_status status, lr_vector *image)
+{
+    const bool is_stopped = status == LR_CANCELLED;
+    if (!compose->has_image || (status != LR_OK && !is_stopped)) {
+        return status;
     }
     const lr_vector found = lr_vector_of_floats(compose->image, compose->num_voxels);
-    return lr_vector_copy(&found, image);
+    const lr_status copied = lr_vector_copy(&found, image);
+    return copied != LR_OK ? copied : status;
 }
 
 static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params *first)
@@ -401,7 +478,8 @@ static lr_status check_guess(const lr_recon_params *guess, const lr_recon_params
 static lr_status check(const struct compose *compose, const lr_vector *image)
 {
     const lr_compose_params *params = compose->params;
-    if (image == NULL || params->local_iterations < 0 || params->num_guesses < 0) {
+    if (image == NULL || params->local_iterations < 0 || params->num_guesses < 0 ||
+        params->guess_iterations < 0) {
         return lr_error(compose->log, LR_USAGE,
                         "a composition needs an image to go to, and numbers of guesses and local "
                         "iterations that are not negative");
@@ -438,7 +516,7 @@ lr_status lr_compose(const lr_compose_params *params, lr_vector *image)
     struct compose compose = begin(params);
     LR_TRY(lr_comm_fail(params->comm, check(&compose, image)));
     compose.num_voxels = lr_operator_get_info(compose.own->op)->num_voxels;
-    const lr_status status = run(&compose, image);
+    const lr_status status = hand_image_over(&compose, run(&compose), image);
     finish(&compose);
     return lr_comm_fail(params->comm, status);
 }

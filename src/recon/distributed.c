@@ -57,6 +57,8 @@ struct distributed {
     bool has_before, has_image;
     int num_rounds, num_refused;
     double project_s, device_s;
+    const lr_distributed_state *from;
+    lr_status (*keep)(void *user, const lr_distributed_state *state);
 };
 
 /* --- projections of this rank --- */
@@ -202,9 +204,20 @@ static lr_status check(struct distributed *d, const lr_poisson_fit *fit, lr_vect
                           fit->left_out_counts);
 }
 
+static lr_status keep_state(struct distributed *d, int number)
+{
+    const lr_distributed_state state = {.iterations = number,
+                                        .local_iterations = d->local,
+                                        .log_likelihood = d->best,
+                                        .image = &d->images[IMAGE],
+                                        .of_em = &d->images[OF_EM]};
+    return d->keep != NULL ? d->keep(d->params->user, &state) : LR_OK;
+}
+
 static lr_status hand_over(struct distributed *d, lr_iteration *done)
 {
     const lr_recon_params *params = d->params;
+    LR_TRY(keep_state(d, done->number));
     return params->iteration != NULL ? params->iteration(params->user, done) : LR_OK;
 }
 
@@ -268,7 +281,7 @@ static lr_status allocate(struct distributed *d)
 static lr_status fill(struct distributed *d, lr_vector *host)
 {
     float *values = host->values;
-    const float *initial = d->params->initial;
+    const float *initial = d->from == NULL ? d->params->initial : NULL;
     bool has_activity = false;
     LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
     LR_TRY(lr_comm_sum(d->ranks.comm, host));
@@ -290,6 +303,22 @@ static lr_status fill(struct distributed *d, lr_vector *host)
     return lr_vector_copy(host, &d->images[IMAGE]);
 }
 
+/* From where another run has been left. */
+static lr_status take_state(struct distributed *d)
+{
+    const lr_distributed_state *from = d->from;
+    if (from == NULL) {
+        return LR_OK;
+    }
+    LR_TRY(lr_vector_copy(from->image, &d->images[IMAGE]));
+    LR_TRY(lr_vector_copy(from->image, &d->images[BEFORE]));
+    LR_TRY(lr_vector_copy(from->of_em, &d->images[OF_EM]));
+    d->best = from->log_likelihood;
+    d->local = from->local_iterations;
+    d->has_before = true;
+    return LR_OK;
+}
+
 static lr_status start(struct distributed *d)
 {
     lr_vector host;
@@ -297,7 +326,7 @@ static lr_status start(struct distributed *d)
     LR_TRY(make(d, NULL, d->images[IMAGE].count, &host));
     const lr_status status = fill(d, &host);
     lr_vector_destroy(&host);
-    return status;
+    return status == LR_OK ? take_state(d) : status;
 }
 
 static lr_status run(struct distributed *d)
@@ -338,6 +367,14 @@ static lr_status check_params(const lr_distributed_params *params, const lr_vect
                         "distributed ML-EM needs an operator, data, an image to go to, and "
                         "iterations that are not negative");
     }
+    const lr_distributed_state *from = params->from;
+    const int64_t num_voxels = lr_operator_get_info(recon->op)->num_voxels;
+    if (from != NULL && (from->image->count != num_voxels || from->of_em->count != num_voxels ||
+                         from->local_iterations < 1)) {
+        return lr_error(recon->log, LR_USAGE,
+                        "distributed ML-EM goes on from two images of the operator's voxels, and "
+                        "at least one local iteration");
+    }
     const bool is_mlem =
         recon->algorithm == LR_ALGORITHM_OSEM && recon->subsets <= 1 && recon->prior == NULL;
     return is_mlem ? LR_OK
@@ -352,6 +389,8 @@ lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *i
     recon.subset_of = NULL;
     struct distributed d = {.params = &recon,
                             .place = lr_operator_place(recon.op),
+                            .from = params->from,
+                            .keep = params->keep,
                             .local = 1, /* one more in each round, as long as that is no worse */
                             .most = params->local_iterations > 0 ? params->local_iterations
                                                                  : DEFAULT_LOCAL,

@@ -3,8 +3,13 @@
 """Correction terms of events: GE's corrections.h5 against the same reconstruction written here from the formulas,
 and an additive term in list mode against that of counts."""
 import math
+import sys
+from pathlib import Path
 
 from program import ProgramTest, main, read_nifti
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dist"))
+from ranks import MPIRUN, mpirun
 
 try:
     import h5py
@@ -137,6 +142,17 @@ class Ge(ProgramTest):
         expected = self.expected(factors, contam)
         self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())
         return found
+
+    def test_ranks_have_what_is_said_of_their_events(self):
+        """Events are dealt to subsets in turn, and each rank has a slice of each."""
+        if MPIRUN is None or not (Path(self.program).parent / "lr_mpi.so").exists():
+            self.skipTest("no mpirun")
+        factors = (self.sens * self.atten)[self.chosen].astype(float)
+        expected = self.expected(factors, self.contam)
+        mpirun(self.program, 3, self.program, "recon", *self.common, "--backend", "native", "--corrections",
+               self.path("corrections.h5"), "-o", self.path("x.nii"))
+        found = numpy.array(read_nifti(self.path("x.nii"))[3])
+        self.assertLess(numpy.abs(found - expected).max(), 1e-4 * expected.max())
 
     def test_the_image_is_that_of_the_formulas(self):
         """One command; factors of events are those of the lists, also where they are not those of their LORs."""

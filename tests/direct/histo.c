@@ -23,6 +23,24 @@ static const char *path_of(char path[64])
     return path;
 }
 
+/* View after view is what was written. */
+struct scanned {
+    const lr_histo_images *histo;
+    int next;
+};
+
+static lr_status take_view(void *user, const lr_histo_images *head, int view, const float *values)
+{
+    struct scanned *scanned = user;
+    const int64_t num_voxels = lr_grid_num_voxels(&scanned->histo->grid);
+    assert_int_equal(view, scanned->next++);
+    assert_int_equal(head->num_views, NUM_ANGLES);
+    assert_true(head->views[view].azimuth_deg == case_views[view].azimuth_deg);
+    assert_memory_equal(values, scanned->histo->values + view * num_voxels,
+                        (size_t)num_voxels * sizeof(float));
+    return LR_OK;
+}
+
 static void files_read_back_the_same(void **state)
 {
     (void)state;
@@ -45,6 +63,10 @@ static void files_read_back_the_same(void **state)
     }
     assert_memory_equal(again->values, histo->values,
                         NUM_ANGLES * (size_t)lr_grid_num_voxels(grid) * sizeof(float));
+    struct scanned scanned = {.histo = histo};
+    assert_int_equal(lr_histo_images_scan(path, &(lr_histo_sink){take_view, &scanned}, NULL),
+                     LR_OK);
+    assert_int_equal(scanned.next, NUM_ANGLES);
     lr_histo_images_destroy(again);
     lr_histo_images_destroy(histo);
     unlink(path);

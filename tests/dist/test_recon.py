@@ -10,6 +10,7 @@ import os
 import random
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -135,6 +136,65 @@ def families():
         assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
 
 
+def siemens():
+    """Siemens list mode of random addresses, two in seven of them delayeds, with time marks."""
+    words, draw = ring(), random.Random(4)
+    bins, views, planes = 24, 20, 16 # 8 modules of 4 crystals and a gap around, 4 rings
+    list_words = []
+    for k in range(4000):
+        if k % 40 == 0:
+            list_words.append(1 << 31 | k)
+        address = draw.randrange(bins * views * planes)
+        list_words.append(address if k % 7 < 2 else 1 << 30 | address)
+    Path(path("s.l")).write_bytes(struct.pack(f"<{len(list_words)}I", *list_words))
+    Path(path("s.l.hdr")).write_text(
+        f"!INTERFILE:=\nnumber of rings:=4\n%number of projections:={bins}\n"
+        f"%number of views:={views}\n%maximum ring difference:=3\n%axial compression:=1\n")
+    return [*words, *GRID, "--events", path("s.l"), "--backend", "native"]
+
+
+def own():
+    """What each rank keeps of files of every kind, replicates and delayeds too, is all together."""
+    direct = [*histo(), "--algorithm", "osem", "--subsets", 2]
+    listmode = [*events(), "--sensitivity-lines", 5000]
+    dense = ["recon", *ring(), *GRID, "--data", path("dense.h5"), "--backend", "native"]
+    delayed = siemens()
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 300000, "--backend",
+        "native", "-o", path("dense.h5"))
+    seed = ["--bootstrap", 7]
+    cases = [[*direct, *seed], [*listmode, "--algorithm", "osem", "--subsets", 3, *seed],
+             [*counts(), *seed], [*dense, "--additive", path("d.h5")],
+             ["recon", *delayed, "--algorithm", "osem", "--subsets", 2],
+             ["recon", "--operator", "listmode", *delayed, "--frames", "2,1.5",
+              "--sensitivity-lines", 5000]]
+    for words in cases:
+        words = [*words, "--iterations", 4]
+        one = json.loads(run(*words, "--json", "-o", path("one.nii")).stdout)
+        many = json.loads(ranks(3, *words, "--json", "-o", path("x.nii")).stdout)
+        names = ("-1.nii", "-2.nii") if "--frames" in words else (".nii",)
+        for name in names:
+            assert apart(f"one{name}", f"x{name}") < CLOSE, (words, apart(f"one{name}", f"x{name}"))
+        assert one.get("events") == many.get("events"), (one["events"], many["events"])
+        assert one.get("randoms") == many.get("randoms"), (one["randoms"], many["randoms"])
+        peaks = many["ranks"]["peak_memory_bytes"]
+        assert len(peaks) == 3 and min(peaks) > 1e6, peaks
+
+
+def memory():
+    """What a rank has falls with their number: of each event 24 bytes in a list, and as much in an operator."""
+    words = ring()
+    run("simulate", *words, *GRID, "--phantom", "spheres", "--counts", 400000, "--tof-ps", 400, "-o",
+        path("e.petsird"))
+    words = ["recon", "--operator", "listmode", *words, *GRID, "--events", path("e.petsird"),
+             "--backend", "native", "--sensitivity-lines", 5000, "--iterations", 1, "--json", "-o",
+             path("x.nii")]
+    two, five = (max(json.loads(ranks(size, *words).stdout)["ranks"]["peak_memory_bytes"])
+                 for size in (2, 5))
+    print(f"peak memory: {two / 2**20:.1f} MiB of each of 2 ranks, {five / 2**20:.1f} MiB of 5")
+    # Lists that all ranks read whole made this 27 bytes an event.
+    assert two - five > (1 / 2 - 1 / 5) * 400000 * 40, (two, five)
+
+
 def compute():
     """On the software renderer, which the ranks share."""
     words = [*counts()[:-2], "--backend", "compute", "--iterations", 2]
@@ -218,19 +278,109 @@ def resume():
         assert "goes on after iteration 4, of 3 ranks" in done.stderr, done.stderr
         assert apart("whole.nii", "x.nii") < (0 if size == 3 else CLOSE) + 1e-12
     Path(path("c.h5")).write_bytes(raw)
-    for more, word in ((["--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2],
-                        "is of another reconstruction"), (["--seed"], None)):
-        if word is not None:
-            done = run(*[*words[:-4], *more], "--iterations", 7, *checkpoint, "--resume", "-o",
-                       path("x.nii"), code=3)
-            assert word in done.stderr
+    done = run(*words[:-4], "--relaxation", 0.5, "--algorithm", "ramla", "--subsets", 2,
+               "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
+    assert "it was begun with algorithm osem, and now it is algorithm ramla" in done.stderr
     run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
         "native", "--seed", 2, "-o", path("d.h5"))
-    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=3)
-    assert done.stderr.count("loraster: error") == 1 and "is of other data" in done.stderr
+    done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    assert "other contents of: measurement" in done.stderr, done.stderr
+    # An image to start from, whatever the rest is; it knows how many iterations made it.
+    steps = json.loads(run(*words[:-4], "--iterations", 1, "--initial", path("c.h5"), "--json", "-o",
+                           path("x.nii")).stdout)["iterations"]
+    assert steps[0]["number"] == 5, steps
     Path(path("c.h5")).unlink()
     done = run(*words, "--iterations", 2, *checkpoint, "--resume", "-o", path("x.nii"))
     assert "begins with the first iteration" in done.stderr
+
+
+def goes_on(size, words, checkpoint_at, *more):
+    """The image of a run that goes on from a checkpoint made by as many ranks: bit for bit the whole one."""
+    checkpoint = ["--checkpoint", path("c.h5")]
+    Path(path("c.h5")).unlink(missing_ok=True)
+    start = ranks if size > 1 else lambda _, *rest, **how: run(*rest, **how)
+    start(size, *words, *checkpoint, *more, "-o", path("whole.nii"))
+    raw = Path(path("c.h5")).read_bytes()
+    done = start(size, *words, *checkpoint, "--resume", "-o", path("x.nii"))
+    assert f"goes on after iteration {checkpoint_at}" in done.stderr, done.stderr
+    assert image("whole.nii") == image("x.nii"), (words, apart("whole.nii", "x.nii"))
+    Path(path("c.h5")).write_bytes(raw)
+    return [*words, *checkpoint, "--resume", "-o", path("x.nii")]
+
+
+def schemes():
+    """Checkpoints of guesses, amid them and where they were composed, and of distributed ML-EM."""
+    words = [*counts(), "--deterministic"]
+    guess = [*words, "--combine", "paper", "--local-iterations", 2, "--iterations", 5]
+    goes_on(3, guess, 3, "--checkpoint-every", 3)
+    again = goes_on(3, guess, 4, "--checkpoint-every", 4)
+    done = ranks(2, *again, code=2)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    assert "start 3 ranks and not 2" in done.stderr, done.stderr
+    again = goes_on(3, [*words, "--combine", "distributed", "--iterations", 12], 10,
+                    "--checkpoint-every", 5)
+    done = ranks(2, *again)
+    assert "take another way to the same image" in done.stderr, done.stderr
+    assert apart("whole.nii", "x.nii") < 0.05, apart("whole.nii", "x.nii")
+    done = ranks(3, *words, "--iterations", 12, *again[-5:], code=2)
+    assert "begun with combine distributed, local iterations 4, and now it is combine exact" in \
+        done.stderr, done.stderr
+
+
+def frames():
+    """Checkpoints of frames and of coefficients of blobs, of one process and of several."""
+    listmode = [*events(), "--sensitivity-lines", 20000]
+    again = goes_on(2, [*listmode, "--blobs", "--iterations", 5], 3, "--checkpoint-every", 3)
+    run(*again)
+    assert apart("whole.nii", "x.nii") < CLOSE, apart("whole.nii", "x.nii")
+    words = [*listmode, "--frames", "20,20,20", "--algorithm", "osem", "--subsets", 2]
+    checkpoint = ["--checkpoint", path("c.h5")]
+    Path(path("c.h5")).unlink()
+    run(*words, "--iterations", 5, "-o", path("f.nii"))
+    ranks(3, *words, "--iterations", 5, *checkpoint, "--checkpoint-every", 4, "-o", path("g.nii"))
+    raw, made = Path(path("c.h5")).read_bytes(), [image(f"g-{k}.nii") for k in (1, 2, 3)]
+    for k in (1, 2, 3):
+        assert apart(f"f-{k}.nii", f"g-{k}.nii") < CLOSE
+    for size in (3, 1):
+        Path(path("c.h5")).write_bytes(raw)
+        Path(path("g-3.nii")).unlink()
+        again = [*words, "--iterations", 5, *checkpoint, "--resume", "-o", path("g.nii")]
+        done = ranks(size, *again) if size > 1 else run(*again)
+        assert "goes on after iteration 4 of frame 3, of 3 ranks" in done.stderr, done.stderr
+        assert size > 1 or apart("f-3.nii", "g-3.nii") < CLOSE
+        assert size == 1 or image("g-3.nii") == made[2]
+    # The last iteration of a frame is there, and its image may have been lost.
+    Path(path("g-3.nii")).unlink()
+    run(*again)
+    assert apart("f-3.nii", "g-3.nii") < CLOSE
+    Path(path("g-1.nii")).unlink()
+    done = ranks(2, *again, code=3)
+    assert "the image of frame 1" in done.stderr and "is missing" in done.stderr, done.stderr
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    frames_killed([*words, "--iterations", 60, "--quiet"], checkpoint)
+
+
+def frames_killed(words, checkpoint):
+    """Killed once the first frame is there: the frames that follow that of the checkpoint are begun."""
+    ranks(2, *words, "-o", path("w.nii"))
+    for name in ("c.h5", "g-1.nii"):
+        Path(path(name)).unlink(missing_ok=True)
+    job = subprocess.Popen([MPIRUN, "-n", "2", program, *map(str, words), *checkpoint,
+                            "--checkpoint-every", "7", "-o", path("g.nii")], env=ENVIRONMENT,
+                           stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    until = time.monotonic() + HANG_S
+    while not Path(path("g-1.nii")).exists():
+        assert time.monotonic() < until and job.poll() is None, job.poll()
+        time.sleep(0.001)
+    os.kill(children(job.pid)[0], signal.SIGKILL)
+    job.wait(timeout=30)
+    assert job.returncode != 0
+    done = ranks(2, *[word for word in words if word != "--quiet"], *checkpoint, "--resume", "-o",
+                 path("g.nii"))
+    assert re.search(r"goes on after iteration \d+ of frame [123]", done.stderr), done.stderr
+    for k in (1, 2, 3):
+        assert image(f"w-{k}.nii") == image(f"g-{k}.nii"), k
 
 
 def children(pid):
@@ -316,6 +466,71 @@ def mistakes():
         assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
 
 
+def refused(one, other, code, *words, **more):
+    """Rank 0 runs one command and rank 1 another: one message, of a rank that is named."""
+    def command(words):
+        return ["-n", "1", *map(str, words)]
+    done = subprocess.run([MPIRUN, *command(one), ":", *command(other)], env=ENVIRONMENT | more,
+                          capture_output=True, text=True, timeout=HANG_S)
+    assert done.returncode == code, (done.returncode, done.stderr)
+    assert done.stderr.count("loraster: error") == 1, done.stderr
+    for word in words:
+        assert word in done.stderr, (word, done.stderr)
+
+
+def another_version(target):
+    """A copy of the program and its plugins that says it was built from something else."""
+    mark = re.compile(rb"\d+\.\d+\.\d+, build ([0-9a-f]+)")
+    for name in (Path(program).name, "lr_mpi.so"):
+        raw = (Path(program).parent / name).read_bytes()
+        for found in set(mark.findall(raw)):
+            raw = raw.replace(b", build " + found, b", build " + found[::-1])
+        (target / name).write_bytes(raw)
+        (target / name).chmod(0o755)
+    return target / Path(program).name
+
+
+def faults():
+    """What only one rank meets: another version, a full disk, a device without memory; and pieces()."""
+    pieces()
+    words = [*counts(), "--iterations", 2]
+    good = [program, *words, "-o", path("x.nii")]
+    other = Path(path("other"))
+    other.mkdir()
+    copy = another_version(other)
+    refused(good, ["env", f"LORASTER_PLUGINS={other}", copy, *good[1:]], 3, "rank 1 of 2",
+            "another version of LORaster")
+    # Rank 0 alone writes: its files may not be longer than a block, which memory that MPI or HDF5's
+    # reader shares would be.
+    good = [program, *events(), "--iterations", 2, "--sensitivity-lines", 10000, "-o", path("x.nii")]
+    by_wire = {"OMPI_MCA_btl": "self,tcp", "OMPI_MCA_btl_tcp_if_include": "lo"}
+    full = ["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", *good]
+    refused(full, good, 1, "rank 0 of 2", "x.nii", **by_wire)
+    checkpoint = ["--checkpoint", path("c.h5")]
+    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5",
+            **by_wire)
+    assert not Path(path("c.h5")).exists() and not Path(path("x.nii")).exists()
+    if "FAIL_GL" in os.environ:
+        gl = [*words[:-3], "compute", *words[-2:], "-o", path("x.nii")]
+        no_memory = ["env", f"LD_PRELOAD={os.environ['FAIL_GL']}", "INJECT_KIND=gl", "INJECT_AT=9000",
+                     f"ASAN_OPTIONS={ENVIRONMENT['ASAN_OPTIONS']}:verify_asan_link_order=0"]
+        refused([program, *gl], [*no_memory, program, *gl], 1, "rank 1 of 2", "memory")
+
+
+def pieces():
+    """More ranks than views, or than events of a subset, or than modules' pairs (mistakes())."""
+    listmode = events()
+    run("direct", "deposit", "--events", path("e.petsird"), "--grid", "12,12,5", "--voxel-mm", 2,
+        "--azimuths", 2, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
+    direct = ["recon", "--operator", "direct", "--data", path("h.h5"), "--backend", "cpu", "--tof-ps",
+              50, "--radial-mm", 4, "--axial-mm", 4]
+    for words, word in ((direct, "3 ranks for 2 views"),
+                        ([*listmode, "--algorithm", "osem", "--subsets", 1500], "some would have none")):
+        done = ranks(3, *words, "-o", path("x.nii"), code=2)
+        assert done.stderr.count("loraster: error") == 1, done.stderr
+        assert word in done.stderr and "rank 0 of 3" in done.stderr, done.stderr
+
+
 def bench():
     """What the ranks are timed at, and the cluster paper's section V at a size of seconds."""
     ring()
@@ -344,7 +559,8 @@ def bench():
     assert "Residual: " in Path(path("out/report.txt")).read_text()
 
 
-topics = {"bench": bench, "exact": exact, "families": families, "compute": compute, "paper": paper,
-          "distributed": distributed, "resume": resume, "kill": kill, "mistakes": mistakes}
+topics = {"bench": bench, "own": own, "memory": memory, "exact": exact, "families": families, "compute": compute, "paper": paper,
+          "distributed": distributed, "resume": resume, "schemes": schemes, "frames": frames, "kill": kill, "mistakes": mistakes,
+          "faults": faults}
 if __name__ == "__main__":
     run_topics(topics)

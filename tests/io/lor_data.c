@@ -51,6 +51,41 @@ static int tear_down(void **state)
     return 0;
 }
 
+/* Pieces that follow each other are what was written. */
+struct pieces {
+    const lr_lor_data *data;
+    int64_t next, most;
+    lr_status status;
+};
+
+static lr_status take_piece(void *user, const lr_lor_data *some, int64_t first)
+{
+    struct pieces *pieces = user;
+    const lr_lor_data *data = pieces->data;
+    assert_int_equal(first, pieces->next);
+    assert_true((some->index == NULL) == (data->index == NULL));
+    assert_memory_equal(some->values, data->values + first, (size_t)some->count * sizeof(float));
+    if (some->index != NULL) {
+        assert_memory_equal(some->index, data->index + first,
+                            (size_t)some->count * sizeof(int64_t));
+    }
+    pieces->next += some->count;
+    pieces->most = some->count > pieces->most ? some->count : pieces->most;
+    return pieces->status;
+}
+
+static void assert_comes_in_pieces(const struct setup *s, const lr_lor_data *data)
+{
+    struct pieces pieces = {.data = data};
+    const lr_lor_data_sink sink = {take_piece, &pieces};
+    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL), LR_OK);
+    assert_int_equal(pieces.next, data->count);
+    assert_true(pieces.most <= 1 << 18);
+    pieces = (struct pieces){.data = data, .status = LR_CANCELLED};
+    assert_int_equal(lr_lor_data_scan(s->path, s->lors, &sink, NULL),
+                     data->count > 0 ? LR_CANCELLED : LR_OK);
+}
+
 static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
 {
     struct test_log log;
@@ -68,6 +103,7 @@ static void assert_comes_back(const struct setup *s, const lr_lor_data *data)
     }
     assert_int_equal(log.num_warnings, 0);
     lr_lor_data_destroy(back);
+    assert_comes_in_pieces(s, data);
 }
 
 static void test_round_trip(void **state)
@@ -94,6 +130,7 @@ static void test_large(void **state)
     lr_scanner *scanner = lr_scanner_create_ring(&(lr_scanner_params){.name = "large"}, &ring);
     lr_lors *lors = lr_lors_create(scanner, NULL);
     lr_lor_data *data = lr_lor_data_create(lors, NULL);
+    assert_true(data->count > 1 << 18); /* more than a piece */
     const struct setup large = {.lors = lors};
     struct setup copy = large;
     memcpy(copy.path, s->path, sizeof(copy.path));

@@ -155,12 +155,33 @@ static void bad_expectations_are_named(void **state)
     }
 }
 
+/* In parts of any length they are those of the whole. */
+static void parts_are_those_of_the_whole(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000 };
+    float *whole = draw(3.5, 11, COUNT);
+    for (int64_t first = 0, length = 1; first < COUNT; first += length, length = 2 * length + 1) {
+        const int64_t count = first + length < COUNT ? length : COUNT - first;
+        float *part = malloc((size_t)count * sizeof(*part));
+        for (int64_t k = 0; k < count; k++) {
+            part[k] = 3.5f;
+        }
+        const lr_poisson_stream stream = {.seed = 11, .first = first};
+        assert_int_equal(lr_poisson_part(part, count, &stream, NULL), LR_OK);
+        assert_memory_equal(part, whole + first, (size_t)count * sizeof(*part));
+        free(part);
+    }
+    free(whole);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts_are_poisson),
         cmocka_unit_test(draws_depend_on_seed_and_index),
         cmocka_unit_test(neighbours_are_independent),
+        cmocka_unit_test(parts_are_those_of_the_whole),
         cmocka_unit_test(extremes),
         cmocka_unit_test(bad_expectations_are_named),
     };

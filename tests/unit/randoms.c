@@ -328,6 +328,36 @@ static void bad_delayeds_are_refused(void **unused)
     session_finish(&s);
 }
 
+/* Randoms of the ends of delayeds are those of the delayeds. */
+static void ends_are_enough(void **state)
+{
+    struct session s;
+    double ends[NUM_CRYSTALS] = {0};
+    (void)state;
+    session_init(&s, BY_CRYSTAL, 90000.0);
+    for (int64_t l = 0; l < s.delayeds->count; l++) {
+        int32_t crystals[2];
+        lr_lors_crystals(s.fixture.lors, l, crystals);
+        for (int k = 0; k < 2 && lr_lors_in_coincidence(s.fixture.lors, l); k++) {
+            ends[crystals[k]] += s.delayeds->values[l];
+        }
+    }
+    lr_randoms *of_counts = lr_randoms_estimate(s.fixture.lors, s.delayeds, NULL);
+    lr_randoms *of_ends = lr_randoms_of_ends(s.fixture.lors, ends, NULL);
+    assert_non_null(of_counts);
+    assert_non_null(of_ends);
+    assert_int_equal(of_ends->pooled, of_counts->pooled);
+    assert_true(fabs(of_ends->delayeds / of_counts->delayeds - 1.0) < 1e-12);
+    for (int c = 0; c < NUM_CRYSTALS; c++) {
+        assert_true(fabs(of_ends->values[c] - of_counts->values[c]) < 1e-5);
+    }
+    ends[3] = -1.0;
+    assert_null(lr_randoms_of_ends(s.fixture.lors, ends, NULL));
+    lr_randoms_destroy(of_counts);
+    lr_randoms_destroy(of_ends);
+    session_finish(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -338,6 +368,7 @@ int main(void)
         cmocka_unit_test(counts_decide_on_pooling),
         cmocka_unit_test(clinical_scanner),
         cmocka_unit_test(bad_delayeds_are_refused),
+        cmocka_unit_test(ends_are_enough),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

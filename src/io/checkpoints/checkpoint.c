@@ -4,33 +4,58 @@
  * Reconstructions amid their iterations, as HDF5; layout: docs/formats/checkpoints.md. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/checkpoints/key.h"
 #include "io/files/hdf5_file.h"
 #include "io/files/hdf5_input.h"
 
 #include <lr/io.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const char *const group_name = "checkpoint";
 
+/* Whole numbers of the head, each an attribute. */
+static const struct {
+    const char *name;
+    size_t offset;
+    int least;
+} numbers[] = {
+    {"iterations", offsetof(lr_checkpoint, iterations), 1},
+    {"ranks", offsetof(lr_checkpoint, ranks), 1},
+    {"frame", offsetof(lr_checkpoint, frame), 0},
+    {"guess_iterations", offsetof(lr_checkpoint, guess_iterations), 0},
+    {"local_iterations", offsetof(lr_checkpoint, local_iterations), 0},
+};
+enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+
 /* --- writing --- */
+
+static bool put_numbers(hid_t group, const lr_checkpoint *checkpoint)
+{
+    bool done = true;
+    for (int k = 0; k < NUM_NUMBERS; k++) {
+        const char *from = (const char *)checkpoint + numbers[k].offset;
+        done = done && lr_hdf5_put_numbers(group, numbers[k].name, H5T_NATIVE_INT, 0, from);
+    }
+    return done && lr_hdf5_put_numbers(group, "log_likelihood", H5T_NATIVE_DOUBLE, 0,
+                                       &checkpoint->log_likelihood);
+}
 
 static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
 {
-    const lr_grid *grid = &checkpoint->image->grid;
+    const lr_grid *grid = &checkpoint->grid;
+    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
     const hid_t group = H5Gcreate2(out->file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (group < 0) {
         return false;
     }
     const bool done =
-        lr_hdf5_put_string(group, "settings", checkpoint->settings) &&
-        lr_hdf5_put_string(group, "digest", checkpoint->digest) &&
-        lr_hdf5_put_numbers(group, "iterations", H5T_NATIVE_INT, 0, &checkpoint->iterations) &&
-        lr_hdf5_put_numbers(group, "ranks", H5T_NATIVE_INT, 0, &checkpoint->ranks) &&
+        lr_hdf5_put_string(group, "key", checkpoint->key) && put_numbers(group, checkpoint) &&
         lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
         lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
         lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
-        lr_hdf5_put_values(group, "image", checkpoint->image->values, lr_grid_num_voxels(grid));
+        lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
     return H5Gclose(group) >= 0 && done;
 }
 
@@ -46,64 +71,89 @@ lr_status lr_checkpoint_write(const char *path, const lr_checkpoint *checkpoint,
 
 /* --- reading --- */
 
-static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint, lr_grid *grid)
+static bool get_head(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
 {
     static const char *const group = "/checkpoint";
-    return lr_hdf5_get_string(in, group, "settings", checkpoint->settings,
-                              sizeof(checkpoint->settings)) &&
-           lr_hdf5_get_string(in, group, "digest", checkpoint->digest,
-                              sizeof(checkpoint->digest)) &&
-           lr_hdf5_get_int(in, group, "iterations", 1, &checkpoint->iterations) &&
-           lr_hdf5_get_int(in, group, "ranks", 1, &checkpoint->ranks) &&
+    lr_grid *grid = &checkpoint->grid;
+    bool done = true;
+    for (int k = 0; k < NUM_NUMBERS; k++) {
+        int *to = (int *)(void *)((char *)checkpoint + numbers[k].offset);
+        done =
+            done && lr_hdf5_get_int(in, group, numbers[k].name, 1, to) && *to >= numbers[k].least;
+    }
+    return done &&
+           lr_hdf5_get_double(in, group, "log_likelihood", 1, &checkpoint->log_likelihood) &&
            lr_hdf5_get_int(in, group, "grid_size", 3, grid->size) &&
            lr_hdf5_get_double(in, group, "grid_voxel_mm", 3, grid->voxel_mm) &&
            lr_hdf5_get_double(in, group, "grid_origin_mm", 3, grid->origin_mm);
 }
 
-static lr_status get_image(const struct lr_hdf5_input *in, const lr_grid *grid,
-                           lr_checkpoint *checkpoint)
+/* Before memory is taken for them. */
+static lr_status get_shape(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
 {
     int64_t shape[2] = {0};
-    LR_TRY(lr_grid_check(grid, in->log));
-    LR_TRY(lr_hdf5_shape(in, "/checkpoint/image", false, shape, 1));
-    if (shape[0] != lr_grid_num_voxels(grid)) {
-        return lr_error(in->log, LR_BAD_INPUT, "%s has %lld voxels where its grid has %lld",
-                        in->path, (long long)shape[0], (long long)lr_grid_num_voxels(grid));
+    LR_TRY(lr_grid_check(&checkpoint->grid, in->log));
+    LR_TRY(lr_hdf5_shape(in, "/checkpoint/images", false, shape, 2));
+    if (shape[0] < 1 || shape[0] > INT32_MAX || shape[1] < 1 ||
+        shape[0] > in->file_bytes / (int64_t)sizeof(float) / shape[1]) {
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s promises %lld images of %lld values and does not hold them: it is "
+                        "damaged",
+                        in->path, (long long)shape[0], (long long)shape[1]);
     }
-    checkpoint->image = lr_image_create(grid, in->log);
-    LR_TRY(checkpoint->image != NULL ? LR_OK : LR_FAILED);
-    LR_TRY(lr_hdf5_get(in, "/checkpoint/image", LR_HDF5_FLOAT, shape, checkpoint->image->values));
-    for (int64_t v = 0; v < shape[0]; v++) {
-        if (!isfinite(checkpoint->image->values[v]) || checkpoint->image->values[v] < 0.0f) {
-            return lr_error(in->log, LR_BAD_INPUT, "%s: voxel %lld is %g: it is damaged", in->path,
-                            (long long)v, (double)checkpoint->image->values[v]);
+    checkpoint->num_images = (int)shape[0];
+    checkpoint->num_values = shape[1];
+    return LR_OK;
+}
+
+static lr_status get_images(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
+{
+    LR_TRY(get_shape(in, checkpoint));
+    const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
+    checkpoint->images = lr_alloc(shape[0] * shape[1], sizeof(float), "a checkpoint", in->log);
+    LR_TRY(checkpoint->images != NULL ? LR_OK : LR_FAILED);
+    LR_TRY(lr_hdf5_get(in, "/checkpoint/images", LR_HDF5_FLOAT, shape, checkpoint->images));
+    for (int64_t v = 0; v < shape[0] * shape[1]; v++) {
+        if (!isfinite(checkpoint->images[v]) || checkpoint->images[v] < 0.0f) {
+            return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is %g: it is damaged", in->path,
+                            (long long)v, (double)checkpoint->images[v]);
         }
     }
     return LR_OK;
 }
 
-static lr_status read_from(const struct lr_hdf5_input *in, lr_checkpoint *checkpoint)
+static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
+                           lr_checkpoint *checkpoint)
 {
-    lr_grid grid = {.size = {0}};
     if (!lr_hdf5_has(in, "/checkpoint")) {
         return lr_error(
             in->log, LR_BAD_INPUT,
             "%s is no checkpoint (no group /checkpoint): recon --checkpoint writes them", in->path);
     }
-    if (!get_head(in, checkpoint, &grid) || checkpoint->iterations < 1 || checkpoint->ranks < 1) {
+    if (!lr_hdf5_get_string(in, "/checkpoint", "key", checkpoint->key, sizeof(checkpoint->key))) {
+        LR_TRY(lr_hdf5_input_check(in));
+        return lr_error(in->log, LR_BAD_INPUT,
+                        "%s: the checkpoint has no key: another version wrote it, or it is "
+                        "damaged: begin anew without resuming",
+                        in->path);
+    }
+    LR_TRY(key != NULL ? lr_key_check(in->path, (const char *[2]){checkpoint->key, key}, in->log)
+                       : LR_OK);
+    if (!get_head(in, checkpoint)) {
         LR_TRY(lr_hdf5_input_check(in));
         return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged",
                         in->path);
     }
-    return get_image(in, &grid, checkpoint);
+    return get_images(in, checkpoint);
 }
 
-lr_status lr_checkpoint_read(const char *path, lr_checkpoint *checkpoint, const lr_log *log)
+lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint,
+                             const lr_log *log)
 {
     struct lr_hdf5_input in;
-    *checkpoint = (lr_checkpoint){.image = NULL};
+    *checkpoint = (lr_checkpoint){.images = NULL};
     LR_TRY(lr_hdf5_input_open(&in, path, log));
-    const lr_status status = read_from(&in, checkpoint);
+    const lr_status status = read_from(&in, key, checkpoint);
     lr_hdf5_input_close(&in);
     if (status != LR_OK) {
         lr_checkpoint_finish(checkpoint);
@@ -113,6 +163,6 @@ lr_status lr_checkpoint_read(const char *path, lr_checkpoint *checkpoint, const 
 
 void lr_checkpoint_finish(lr_checkpoint *checkpoint)
 {
-    lr_image_destroy(checkpoint->image);
-    *checkpoint = (lr_checkpoint){.image = NULL};
+    free(checkpoint->images);
+    *checkpoint = (lr_checkpoint){.images = NULL};
 }

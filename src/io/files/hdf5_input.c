@@ -316,6 +316,13 @@ lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name,
                        numbers);
 }
 
+lr_status lr_hdf5_get_float_rows(const struct lr_hdf5_input *in, const char *name,
+                                 const struct lr_hdf5_rows *rows, float *numbers)
+{
+    return get_entries(in, name, LR_HDF5_FLOAT, (int64_t[2]){rows->begin, rows->count}, rows->width,
+                       numbers);
+}
+
 /* --- attributes --- */
 
 bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,

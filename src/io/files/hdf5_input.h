@@ -59,6 +59,8 @@ struct lr_hdf5_rows {
 };
 lr_status lr_hdf5_get_rows(const struct lr_hdf5_input *in, const char *name,
                            const struct lr_hdf5_rows *rows, int32_t *numbers);
+lr_status lr_hdf5_get_float_rows(const struct lr_hdf5_input *in, const char *name,
+                                 const struct lr_hdf5_rows *rows, float *numbers);
 
 /* A string attribute of the object `name`, cut to fit; false when it is not there. */
 bool lr_hdf5_get_string(const struct lr_hdf5_input *in, const char *name, const char *attribute,

@@ -110,32 +110,76 @@ static lr_status read_head(const struct lr_hdf5_input *in, lr_grid *grid, int *n
     return LR_OK;
 }
 
-static lr_status check_values(const struct lr_hdf5_input *in, const lr_histo_images *histo)
+/* Values of one view. */
+static lr_status check_values(const struct lr_hdf5_input *in, const float *values, int64_t first,
+                              int64_t count)
 {
-    const int64_t count = histo->num_views * lr_grid_num_voxels(&histo->grid);
     for (int64_t k = 0; k < count; k++) {
-        if (!isfinite(histo->values[k])) {
+        if (!isfinite(values[k])) {
             return lr_error(in->log, LR_BAD_INPUT, "%s: value %lld is not finite", in->path,
-                            (long long)k);
+                            (long long)(first + k));
         }
     }
     return LR_OK;
 }
 
-static lr_status read_body(const struct lr_hdf5_input *in, lr_histo_images *histo)
+static lr_status read_views(const struct lr_hdf5_input *in, lr_view *to, int num_views)
 {
-    double(*views)[2] = lr_alloc(histo->num_views, sizeof(*views), "views", in->log);
-    lr_status status = views ? lr_hdf5_get(in, "/histo/views_deg", LR_HDF5_DOUBLE,
-                                           (int64_t[2]){histo->num_views, 2}, views)
-                             : LR_FAILED;
-    for (int k = 0; status == LR_OK && k < histo->num_views; k++) {
-        histo->views[k] = (lr_view){views[k][0], views[k][1]};
+    double(*views)[2] = lr_alloc(num_views, sizeof(*views), "views", in->log);
+    const lr_status status = views ? lr_hdf5_get(in, "/histo/views_deg", LR_HDF5_DOUBLE,
+                                                 (int64_t[2]){num_views, 2}, views)
+                                   : LR_FAILED;
+    for (int k = 0; status == LR_OK && k < num_views; k++) {
+        to[k] = (lr_view){views[k][0], views[k][1]};
     }
     free(views);
-    LR_TRY(status);
+    return status;
+}
+
+static lr_status read_body(const struct lr_hdf5_input *in, lr_histo_images *histo)
+{
     const int64_t shape[2] = {histo->num_views, lr_grid_num_voxels(&histo->grid)};
+    LR_TRY(read_views(in, histo->views, histo->num_views));
     LR_TRY(lr_hdf5_get(in, "/histo/values", LR_HDF5_FLOAT, shape, histo->values));
-    return check_values(in, histo);
+    return check_values(in, histo->values, 0, shape[0] * shape[1]);
+}
+
+/* histo: its grid; views and values are the room for them. */
+static lr_status scan_views(const struct lr_hdf5_input *in, const lr_histo_sink *sink,
+                            lr_histo_images *histo, float *values)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(&histo->grid);
+    LR_TRY(read_views(in, histo->views, histo->num_views));
+    for (int view = 0; view < histo->num_views; view++) {
+        const struct lr_hdf5_rows row = {view, 1, num_voxels};
+        LR_TRY(lr_hdf5_get_float_rows(in, "/histo/values", &row, values));
+        LR_TRY(check_values(in, values, view * num_voxels, num_voxels));
+        LR_TRY(sink->take(sink->user, histo, view, values));
+    }
+    return LR_OK;
+}
+
+static lr_status scan_histo(const struct lr_hdf5_input *in, const lr_histo_sink *sink)
+{
+    lr_histo_images histo = {.values = NULL};
+    LR_TRY(read_head(in, &histo.grid, &histo.num_views));
+    histo.views = lr_alloc(histo.num_views, sizeof(*histo.views), "views", in->log);
+    float *values =
+        lr_alloc(lr_grid_num_voxels(&histo.grid), sizeof(*values), "a histo-image", in->log);
+    const lr_status status =
+        histo.views != NULL && values != NULL ? scan_views(in, sink, &histo, values) : LR_FAILED;
+    free(histo.views);
+    free(values);
+    return status;
+}
+
+lr_status lr_histo_images_scan(const char *path, const lr_histo_sink *sink, const lr_log *log)
+{
+    struct lr_hdf5_input in;
+    LR_TRY(lr_hdf5_input_open(&in, path, log));
+    const lr_status status = scan_histo(&in, sink);
+    lr_hdf5_input_close(&in);
+    return status;
 }
 
 static lr_histo_images *read_histo(const struct lr_hdf5_input *in)

@@ -118,6 +118,15 @@ static lr_lor_data *read_data(const struct lr_hdf5_input *in, const lr_lors *lor
     return data;
 }
 
+/* What stands before the values. */
+static lr_status read_head(const struct lr_hdf5_input *in, const lr_lors *lors, bool *sparse,
+                           int64_t *count)
+{
+    LR_TRY(read_layout(in, sparse));
+    LR_TRY(lr_hdf5_check_scanner(in, lors));
+    return read_count(in, lors, *sparse, count);
+}
+
 lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_log *log)
 {
     struct lr_hdf5_input in;
@@ -127,10 +136,59 @@ lr_lor_data *lr_lor_hdf5_read(const char *path, const lr_lors *lors, const lr_lo
     lr_lor_data *data = NULL;
     bool sparse = false;
     int64_t count = 0;
-    if (read_layout(&in, &sparse) == LR_OK && lr_hdf5_check_scanner(&in, lors) == LR_OK &&
-        read_count(&in, lors, sparse, &count) == LR_OK) {
+    if (read_head(&in, lors, &sparse, &count) == LR_OK) {
         data = read_data(&in, lors, sparse, count);
     }
     lr_hdf5_input_close(&in);
     return data;
+}
+
+/* --- in pieces --- */
+
+enum { AT_ONCE = 1 << 18 };
+
+/* some: room for AT_ONCE numbers. */
+static lr_status scan_pieces(const struct lr_hdf5_input *in, const lr_lors *lors,
+                             const lr_lor_data_sink *sink, lr_lor_data *some)
+{
+    const int64_t count = some->count;
+    struct lr_lor_file_place place = {.what = in->path, .before = -1};
+    for (; place.first < count; place.first += some->count) {
+        const int64_t left = count - place.first;
+        some->count = left < AT_ONCE ? left : AT_ONCE;
+        const int64_t range[2] = {place.first, some->count};
+        LR_TRY(lr_hdf5_get_part(in, "/lor/values", LR_HDF5_FLOAT, range, some->values));
+        if (some->index != NULL) {
+            LR_TRY(lr_hdf5_get_part(in, "/lor/index", LR_HDF5_INT64, range, some->index));
+        }
+        LR_TRY(lr_lor_file_check_some(&place, lors, some, in->log));
+        LR_TRY(sink->take(sink->user, some, place.first));
+        place.before = some->index != NULL ? some->index[some->count - 1] : place.before;
+    }
+    return LR_OK;
+}
+
+static lr_status scan(const struct lr_hdf5_input *in, const lr_lors *lors,
+                      const lr_lor_data_sink *sink)
+{
+    lr_lor_data some = {.count = 0};
+    bool sparse = false;
+    LR_TRY(read_head(in, lors, &sparse, &some.count));
+    some.values = lr_alloc(AT_ONCE, sizeof(*some.values), "LOR data", in->log);
+    some.index = sparse ? lr_alloc(AT_ONCE, sizeof(*some.index), "LOR data", in->log) : NULL;
+    const bool has_room = some.values != NULL && (!sparse || some.index != NULL);
+    const lr_status status = has_room ? scan_pieces(in, lors, sink, &some) : LR_FAILED;
+    free(some.values);
+    free(some.index);
+    return status;
+}
+
+lr_status lr_lor_hdf5_scan(const char *path, const lr_lors *lors, const lr_lor_data_sink *sink,
+                           const lr_log *log)
+{
+    struct lr_hdf5_input in;
+    LR_TRY(lr_hdf5_input_open(&in, path, log));
+    const lr_status status = scan(&in, lors, sink);
+    lr_hdf5_input_close(&in);
+    return status;
 }

@@ -5,6 +5,7 @@
  * as those of one run do, and the formats are made of it as ever. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/checkpoints/key.h"
 #include "io/matrix/writer.h"
 
 #include <math.h>
@@ -45,8 +46,8 @@ static lr_status refuse_key(const struct join *join, const char *path, const cha
 {
     const char *const keys[2] = {join->first_share.key, key};
     const lr_log *log = join->params->log;
-    struct lr_matrix_key_difference differs;
-    lr_matrix_key_compare(keys, &differs);
+    struct lr_key_difference differs;
+    lr_key_compare(keys, &differs);
     if (differs.contents) {
         return lr_error(log, LR_BAD_INPUT,
                         "%s and %s are parts of different matrices: they have other contents of: "

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors
  *
  * The key of a matrix: all that its rows depend on, in words and digests. */
+#include "io/checkpoints/key.h"
 #include "base/grow.h"
 #include "base/mem.h"
 #include "base/sha256.h"
@@ -99,7 +100,7 @@ static void put_inputs(struct lr_text *text, const lr_matrix_writer_params *para
         struct lr_sha256 sha;
         lr_sha256_begin(&sha);
         lr_sha256_add(&sha, input->bytes, (size_t)input->num_bytes);
-        (void)lr_text_print(text, "; %s%s%s", input->name, LR_MATRIX_KEY_CONTENTS,
+        (void)lr_text_print(text, "; %s%s%s", input->name, LR_KEY_CONTENTS,
                             lr_sha256_end(&sha, digest));
     }
 }
@@ -112,7 +113,7 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
     digest_scanner(params->lors, scanner);
     digest_rows(params, num_rows, rows);
     (void)lr_text_print(text, "version %s; scanner %s%s%s", lr_version(), name != NULL ? name : "",
-                        LR_MATRIX_KEY_CONTENTS, scanner);
+                        LR_KEY_CONTENTS, scanner);
     (void)lr_text_print(text, "; grid %d,%d,%d of %.17g,%.17g,%.17g mm at %.17g,%.17g,%.17g",
                         grid->size[0], grid->size[1], grid->size[2], grid->voxel_mm[0],
                         grid->voxel_mm[1], grid->voxel_mm[2], grid->origin_mm[0],
@@ -126,7 +127,7 @@ static void put_all(struct lr_text *text, const lr_matrix_writer_params *params,
                         params->by_lor         ? "LORs"
                         : params->grid != NULL ? "voxels"
                                                : "points",
-                        LR_MATRIX_KEY_CONTENTS, rows, params->threshold);
+                        LR_KEY_CONTENTS, rows, params->threshold);
     if (params->share != NULL) {
         (void)lr_text_print(text, "; part %lld of %lld", (long long)params->share->number,
                             (long long)params->share->parts);
@@ -193,32 +194,4 @@ bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share)
     *share = (struct lr_matrix_share){numbers[0], numbers[1], numbers[2], numbers[3],
                                       key + 1 + strspn(key + 1, " ")};
     return share->number >= 1 && share->number <= share->parts && share->rows_before >= 0;
-}
-
-/* Length of the part of a key that begins here, and of what stands before its digest. */
-static int part_length(const char *part, bool without_digest)
-{
-    const int length = (int)strcspn(part, ";");
-    const char *digest = strstr(part, LR_MATRIX_KEY_CONTENTS);
-    const int named =
-        without_digest && digest != NULL && digest - part < length ? (int)(digest - part) : length;
-    return named < 300 ? named : 300;
-}
-
-void lr_matrix_key_compare(const char *const keys[2], struct lr_matrix_key_difference *difference)
-{
-    size_t k = 0;
-    while (keys[0][k] != '\0' && keys[0][k] == keys[1][k]) {
-        k++;
-    }
-    while (k > 0 && keys[0][k - 1] != ';') {
-        k--;
-    }
-    for (int side = 0; side < 2; side++) {
-        difference->part[side] = keys[side] + k + strspn(keys[side] + k, " ");
-        difference->length[side] = part_length(difference->part[side], true);
-    }
-    difference->contents =
-        difference->length[0] == difference->length[1] &&
-        strncmp(difference->part[0], difference->part[1], (size_t)difference->length[0]) == 0;
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "io/checkpoints/key.h"
 #include "io/files/output_place.h"
 #include "io/matrix/writer.h"
 
@@ -614,26 +615,6 @@ lr_status lr_matrix_counts_read(struct lr_matrix_counts *counts, int64_t room, i
 
 /* --- heads and keys --- */
 
-/* Names the first part that differs. */
-static lr_status refuse_key(const struct lr_matrix_store *store, const char *found)
-{
-    const char *const keys[2] = {found, store->params.key};
-    const lr_log *log = store->params.log;
-    struct lr_matrix_key_difference differs;
-    lr_matrix_key_compare(keys, &differs);
-    if (differs.contents) {
-        return lr_error(log, LR_USAGE,
-                        "cannot go on with %s: it was begun with other contents of: %.*s: give the "
-                        "same files and options, or begin anew without resuming",
-                        store->part_path, differs.length[0], differs.part[0]);
-    }
-    return lr_error(log, LR_USAGE,
-                    "cannot go on with %s: it was begun with %.*s, and now it is %.*s: give the "
-                    "same options, or begin anew without resuming",
-                    store->part_path, differs.length[0], differs.part[0], differs.length[1],
-                    differs.part[1]);
-}
-
 /* After a read that failed, or of something else than expected (errno 0). */
 static lr_status refuse_rows(const struct lr_matrix_store *store)
 {
@@ -662,7 +643,10 @@ static lr_status check_key(const struct lr_matrix_store *store, int64_t key_byte
     if (read_at(store->rows_file, found, wanted, sizeof(struct head)) != wanted) {
         status = refuse_rows(store);
     } else if (wanted != ours || memcmp(found, store->params.key, ours) != 0) {
-        status = refuse_key(store, found);
+        status = lr_key_check(store->part_path, (const char *[2]){found, store->params.key},
+                              store->params.log);
+        errno = 0;
+        status = status == LR_OK ? refuse_rows(store) : status; /* zeros among the characters */
     }
     free(found);
     return status;

@@ -76,9 +76,6 @@ struct lr_matrix_store {
     int64_t next_segment; /* place to write the next one at */
 };
 
-/* What separates the name of a part of the key from the digest of its values. */
-#define LR_MATRIX_KEY_CONTENTS ", contents "
-
 /* errors: NULL file names, disk and memory as lr_output_open; LR_USAGE when `resumes` and there is
  * nothing to go on with, or it was made with another key; LR_FAILED when what has one of the two
  * names was not made by a run of this program, or another one has it open. On failure nothing is

@@ -57,7 +57,7 @@ lr_status lr_matrix_format_write(const struct lr_matrix_content *content);
 lr_status lr_matrix_npz_check(const struct lr_matrix_content *content, int64_t elements);
 
 /* A line, owned, that says everything the rows depend on: parts between "; ", some of which end in
- * LR_MATRIX_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
+ * LR_KEY_CONTENTS and a digest of values. NULL, logged, without memory. */
 char *lr_matrix_key(const lr_matrix_writer_params *params, int64_t num_rows);
 
 /* How many rows are announced. */
@@ -73,14 +73,6 @@ struct lr_matrix_share {
     const char *key; /* in the text */
 };
 bool lr_matrix_share_parse(const char *text, struct lr_matrix_share *share);
-
-/* Where two keys differ first: the two parts of them, as "%.*s"; equal where only digests differ. */
-struct lr_matrix_key_difference {
-    const char *part[2];
-    int length[2];
-    bool contents; /* the words are equal, and the digests behind them are not */
-};
-void lr_matrix_key_compare(const char *const keys[2], struct lr_matrix_key_difference *difference);
 
 /* lr_matrix_writer_create with another index_limit. */
 lr_matrix_writer *lr_matrix_writer_create_within(const lr_matrix_writer_params *params,

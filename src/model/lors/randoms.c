@@ -13,6 +13,7 @@
 #include "model/lors/lor_check.h"
 #include "model/lors/place.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -87,12 +88,34 @@ static lr_status count_ends(struct estimate *estimate, const lr_lor_data *delaye
         lr_warn(estimate->log, "%g delayeds lie in LORs out of coincidence and are left out",
                 skipped);
     }
-    if (!(estimate->delayeds > 0.0)) {
-        return lr_error(estimate->log, LR_BAD_INPUT,
-                        "there are no delayed coincidences to estimate randoms from: reconstruct "
-                        "without randoms, or give a file with delayeds");
-    }
     return LR_OK;
+}
+
+/* Ends that were counted elsewhere; each delayed has two. */
+static lr_status take_ends(struct estimate *estimate, const double *ends)
+{
+    double sum = 0.0;
+    for (int64_t c = 0; c < estimate->num_crystals; c++) {
+        if (!(ends[c] >= 0.0 && ends[c] <= DBL_MAX)) {
+            return lr_error(estimate->log, LR_BAD_INPUT,
+                            "crystal %lld has %g ends of delayeds: counts are finite and not "
+                            "negative",
+                            (long long)c, ends[c]);
+        }
+        estimate->ends[c] = ends[c];
+        sum += ends[c];
+    }
+    estimate->delayeds = 0.5 * sum;
+    return LR_OK;
+}
+
+static lr_status check_delayeds(const struct estimate *estimate)
+{
+    return estimate->delayeds > 0.0
+               ? LR_OK
+               : lr_error(estimate->log, LR_BAD_INPUT,
+                          "there are no delayed coincidences to estimate randoms from: "
+                          "reconstruct without randoms, or give a file with delayeds");
 }
 
 /* --- pooling --- */
@@ -289,27 +312,48 @@ static lr_status fill_result(struct estimate *estimate, lr_randoms *randoms)
     return largest_group(estimate, &randoms->pooled);
 }
 
-static lr_status run(struct estimate *estimate, const lr_lor_data *delayeds, lr_randoms *randoms)
+/* What randoms come from: one of the two. */
+struct measured {
+    const lr_lor_data *delayeds;
+    const double *ends;
+};
+
+static lr_status run(struct estimate *estimate, const struct measured *measured,
+                     lr_randoms *randoms)
 {
-    LR_TRY(lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log));
+    const lr_lor_data *delayeds = measured->delayeds;
+    LR_TRY(delayeds != NULL ? lr_lor_data_check(delayeds, estimate->lors, "delayeds", estimate->log)
+                            : LR_OK);
     LR_TRY(allocate(estimate));
-    LR_TRY(count_ends(estimate, delayeds));
+    LR_TRY(delayeds != NULL ? count_ends(estimate, delayeds) : take_ends(estimate, measured->ends));
+    LR_TRY(check_delayeds(estimate));
     LR_TRY(pool(estimate));
     LR_TRY(find_rates(estimate));
     return fill_result(estimate, randoms);
 }
 
-lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log)
+static lr_randoms *estimate_from(const lr_lors *lors, const struct measured *measured,
+                                 const lr_log *log)
 {
     struct estimate estimate = {
         .lors = lors, .log = log, .num_crystals = lors->scanner->num_crystals};
     lr_randoms *randoms = lr_alloc(1, sizeof(*randoms), "randoms", log);
-    if (randoms != NULL && run(&estimate, delayeds, randoms) != LR_OK) {
+    if (randoms != NULL && run(&estimate, measured, randoms) != LR_OK) {
         lr_randoms_destroy(randoms);
         randoms = NULL;
     }
     finish(&estimate);
     return randoms;
+}
+
+lr_randoms *lr_randoms_estimate(const lr_lors *lors, const lr_lor_data *delayeds, const lr_log *log)
+{
+    return estimate_from(lors, &(struct measured){.delayeds = delayeds}, log);
+}
+
+lr_randoms *lr_randoms_of_ends(const lr_lors *lors, const double *ends, const lr_log *log)
+{
+    return estimate_from(lors, &(struct measured){.ends = ends}, log);
 }
 
 void lr_randoms_destroy(lr_randoms *randoms)

@@ -123,7 +123,7 @@ static double draw_large(double mean, struct stream *stream)
 
 struct job {
     float *values;
-    uint64_t seed;
+    lr_poisson_stream stream;
 };
 
 static void draw_share(void *user, int64_t begin, int64_t end, int worker)
@@ -131,7 +131,8 @@ static void draw_share(void *user, int64_t begin, int64_t end, int worker)
     const struct job *job = user;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        struct stream stream = {.seed = job->seed, .element = (uint64_t)k};
+        struct stream stream = {.seed = job->stream.seed,
+                                .element = (uint64_t)(job->stream.first + k)};
         const double mean = job->values[k];
         job->values[k] =
             (float)(mean < LARGE_MEAN ? draw_small(mean, &stream) : draw_large(mean, &stream));
@@ -140,15 +141,21 @@ static void draw_share(void *user, int64_t begin, int64_t end, int worker)
 
 lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log)
 {
+    return lr_poisson_part(values, count, &(lr_poisson_stream){.seed = seed}, log);
+}
+
+lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream,
+                          const lr_log *log)
+{
     for (int64_t k = 0; k < count; k++) {
         if (!isfinite(values[k]) || values[k] < 0.0f) {
             return lr_error(log, LR_BAD_INPUT,
                             "expectation %lld is %.6g: a Poisson count needs a finite one that is "
                             "not negative",
-                            (long long)k, (double)values[k]);
+                            (long long)(stream->first + k), (double)values[k]);
         }
     }
-    struct job job = {.values = values, .seed = seed};
+    struct job job = {.values = values, .stream = *stream};
     lr_parallel_for(lr_num_processors(), count, SHARE, draw_share, &job);
     return LR_OK;
 }

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * recon by several ranks: what of a file is this rank's. Files are read twice, in pieces: to learn what
+ * there is, by which it is dealt, and to keep what is this rank's own. */
+#ifndef LR_CLI_RECON_OWN_H
+#define LR_CLI_RECON_OWN_H
+
+#include <lr/events.h>
+
+struct recon;
+
+/* Events of a frame, or of the whole list. */
+struct recon_own_frame {
+    int64_t prompts;  /* in the file, also those out of coincidence */
+    int64_t kept;     /* of them in coincidence, of all ranks */
+    int64_t left_out; /* the others */
+    int64_t first;    /* of this rank's, in its list */
+    int64_t *
+        ranges; /* owned [subsets + 1] of this rank's, from the frame's first; NULL = not asked for */
+    int64_t *begins; /* owned [subsets + 1] of the ranges of all ranks */
+    int64_t *from;   /* owned [subsets] where this rank's slice of each begins among them */
+    uint64_t digest; /* of those that are kept */
+    double *ends;    /* owned [num_crystals] of delayeds in coincidence; NULL = there are none */
+    int64_t seen;    /* while the file is read: those kept so far */
+    int subset;      /* and the range that the next one belongs to */
+};
+
+/* The events that a file holds, as all ranks see it. Zero: there is one process, which has them all. */
+struct recon_own {
+    struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
+    int num_frames;
+    int64_t handed;           /* events of the file */
+    double prompts, delayeds; /* what they count as; of a bootstrap replicate the replicate's */
+    double times_s[2];        /* of the first and the last event */
+};
+
+/* First reading: what there is. errors: also ranks whose files differ. */
+lr_status recon_own_survey(struct recon *recon);
+
+/* Second reading: recon->inputs.list, and what corrections say of its events, become this rank's: of each
+ * frame that is asked for the slice of each subset. */
+lr_status recon_own_take(struct recon *recon);
+
+/* The frame that is at hand, or the list, is known as if it were read alone: counts and delayeds of all
+ * ranks, ranges of subsets in this rank's list. */
+lr_status recon_own_open(struct recon *recon);
+
+void recon_own_finish(struct recon_own *own);
+
+/* A number of count things, cut into parts as even as can be: where part k begins. */
+int64_t recon_cut_evenly(int64_t count, int64_t parts, int64_t k);
+
+#endif

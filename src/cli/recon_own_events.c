@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Several ranks: which events of a list are this rank's. Nothing as long as the list is held. */
+#include "recon.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A file of events on its way. */
+struct walk {
+    struct recon *recon;
+    lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const lr_event *event);
+    int64_t handed; /* events before the one at hand */
+    int frame;      /* where the last event was found */
+    float *times;   /* owned [room] how often events at hand count; of --bootstrap */
+    int64_t room;
+    lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
+};
+
+int64_t recon_cut_evenly(int64_t count, int64_t parts, int64_t k)
+{
+    return count / parts * k + (count % parts < k ? count % parts : k);
+}
+
+static lr_status refuse_memory(const struct recon *recon)
+{
+    return report_error(recon->setup.report, LR_FAILED, "no memory for the events of a rank");
+}
+
+/* --- event by event --- */
+
+/* The frame that has the event; NULL where none has. Events come mostly in the order of time. */
+static struct recon_own_frame *find_frame(struct walk *walk, const lr_event *event)
+{
+    struct recon *recon = walk->recon;
+    struct recon_own *own = &recon->own;
+    if (recon->frames.count == 0) {
+        return &own->frames[0];
+    }
+    for (int k = 0; k < own->num_frames; k++) {
+        const int frame = (walk->frame + k) % own->num_frames;
+        if (recon_is_within(&recon->frames.list[frame], event)) {
+            walk->frame = frame;
+            return &own->frames[frame];
+        }
+    }
+    return NULL;
+}
+
+/* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
+static lr_status visit(struct walk *walk, const lr_event *event, float times)
+{
+    struct recon_own_frame *frame = find_frame(walk, event);
+    lr_event drawn = *event;
+    int64_t copies = 1;
+    if (walk->recon->request.bootstraps) {
+        drawn.weight = event->is_delayed ? 1.0f : times;
+        copies = event->is_delayed ? (int64_t)times : times > 0;
+    }
+    for (int64_t n = 0; frame != NULL && n < copies; n++) {
+        CLI_TRY(walk->body(walk, frame, &drawn));
+    }
+    return LR_OK;
+}
+
+static lr_status draw(struct walk *walk, const lr_event *events, int64_t count)
+{
+    const struct recon *recon = walk->recon;
+    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed, .first = walk->handed};
+    if (count > walk->room) {
+        free(walk->times);
+        walk->times = malloc((size_t)count * sizeof(*walk->times));
+        walk->room = walk->times != NULL ? count : 0;
+    }
+    if (walk->times == NULL) {
+        return refuse_memory(recon);
+    }
+    for (int64_t k = 0; k < count; k++) {
+        walk->times[k] = events[k].weight;
+    }
+    return recon->request.bootstraps
+               ? lr_poisson_part(walk->times, count, &stream, &recon->setup.report->log)
+               : LR_OK;
+}
+
+static void note_times(struct recon_own *own, const lr_event *events, int64_t count)
+{
+    for (int64_t k = 0; k < count; k++) {
+        const double time_s = events[k].time_ms * 1e-3;
+        own->times_s[0] = time_s < own->times_s[0] ? time_s : own->times_s[0];
+        own->times_s[1] = time_s > own->times_s[1] ? time_s : own->times_s[1];
+    }
+}
+
+static lr_status take_some(void *user, const lr_event *events, int64_t count)
+{
+    struct walk *walk = user;
+    note_times(&walk->recon->own, events, count);
+    CLI_TRY(draw(walk, events, count));
+    for (int64_t k = 0; k < count; k++, walk->handed++) {
+        CLI_TRY(visit(walk, &events[k], walk->times[k]));
+    }
+    return LR_OK;
+}
+
+static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info *info)
+{
+    const lr_event_sink sink = {take_some, walk};
+    lr_events_source source = recon_events_source(walk->recon);
+    source.log = log;
+    const lr_status status = lr_events_read(&source, &sink, info);
+    free(walk->times);
+    return status;
+}
+
+/* The LOR of an event in coincidence; else -1. */
+static int64_t lor_of(const struct recon *recon, const lr_event *event)
+{
+    const lr_lors *lors = recon->setup.lors;
+    const int64_t lor = lr_lors_number(lors, event->crystals[0], event->crystals[1]);
+    return lor >= 0 && lr_lors_in_coincidence(lors, lor) ? lor : -1;
+}
+
+/* --- what there is --- */
+
+static lr_status count_ends(struct recon *recon, struct recon_own_frame *frame,
+                            const lr_event *event)
+{
+    if (frame->ends == NULL) {
+        const size_t num = (size_t)recon->setup.scanner->num_crystals;
+        frame->ends = calloc(num, sizeof(*frame->ends));
+    }
+    if (frame->ends == NULL) {
+        return refuse_memory(recon);
+    }
+    frame->ends[event->crystals[0]] += 1;
+    frame->ends[event->crystals[1]] += 1;
+    return LR_OK;
+}
+
+static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const lr_event *event)
+{
+    struct recon *recon = walk->recon;
+    const bool is_kept = lor_of(recon, event) >= 0;
+    if (event->is_delayed) {
+        recon->own.delayeds += 1;
+        return is_kept ? count_ends(recon, frame, event) : LR_OK;
+    }
+    recon->own.prompts += event->weight;
+    frame->prompts++;
+    frame->kept += is_kept;
+    frame->left_out += !is_kept;
+    if (is_kept) {
+        recon_digest_event(&frame->digest, event);
+    }
+    return LR_OK;
+}
+
+/* What the file holds, as lr_event_list_read and recon_bootstrap_events would tell it. */
+static lr_status describe(struct recon *recon, const struct walk *walk, const lr_events_info *info)
+{
+    struct recon_own *own = &recon->own;
+    own->handed = walk->handed;
+    recon->inputs.events_format = info->format;
+    recon->inputs.events = info->counts;
+    if (recon->request.bootstraps) {
+        recon->inputs.events.prompts = (int64_t)own->prompts;
+        recon->inputs.events.delayeds = (int64_t)own->delayeds;
+        recon_say_replicate(recon, info->weight, own->prompts + own->delayeds);
+    }
+    uint64_t digest = 0;
+    int64_t kept = 0;
+    for (int k = 0; k < own->num_frames; k++) {
+        digest = recon_digest(digest, &own->frames[k].digest, sizeof(own->frames[k].digest));
+        kept += own->frames[k].kept;
+    }
+    return recon_compare_ranks(recon, "list of events", digest, kept);
+}
+
+lr_status recon_own_survey(struct recon *recon)
+{
+    struct recon_own *own = &recon->own;
+    struct walk walk = {.recon = recon, .body = survey};
+    lr_events_info info = {0};
+    own->times_s[0] = HUGE_VAL;
+    own->num_frames = recon->frames.count > 0 ? recon->frames.count : 1;
+    own->frames = calloc((size_t)own->num_frames, sizeof(*own->frames));
+    if (own->frames == NULL) {
+        return refuse_memory(recon);
+    }
+    lr_status status = read_file(&walk, &recon->setup.report->log, &info);
+    status = status == LR_OK ? describe(recon, &walk, &info) : status;
+    lr_events_info_finish(&info);
+    return status;
+}
+
+/* --- what is this rank's --- */
+
+static lr_status check_count(const struct recon *recon, const struct recon_own_frame *frame)
+{
+    const int num_ranges = recon->request.subsets;
+    if (frame->kept == 0) {
+        return report_error(recon->setup.report, LR_BAD_INPUT,
+                            "%s: holds no prompts in coincidence, of which no image comes",
+                            recon->request.events);
+    }
+    return frame->kept / num_ranges >= recon->cluster.size
+               ? LR_OK
+               : report_error(recon->setup.report, LR_USAGE,
+                              "%d ranks for %lld events in %d subsets: some would have none: "
+                              "start fewer ranks, or take fewer subsets",
+                              recon->cluster.size, (long long)frame->kept, num_ranges);
+}
+
+/* Of the range of each subset this rank has a slice. */
+static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, int64_t *count)
+{
+    const struct cluster *cluster = &recon->cluster;
+    const size_t num_ranges = (size_t)recon->request.subsets;
+    CLI_TRY(check_count(recon, frame));
+    frame->ranges = calloc(num_ranges + 1, sizeof(*frame->ranges));
+    frame->begins = calloc(num_ranges + 1, sizeof(*frame->begins));
+    frame->from = calloc(num_ranges, sizeof(*frame->from));
+    if (frame->ranges == NULL || frame->begins == NULL || frame->from == NULL) {
+        return refuse_memory(recon);
+    }
+    for (size_t r = 0; r < num_ranges; r++) {
+        const int64_t begin = frame->begins[r];
+        const int64_t end = recon_cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
+        const int64_t to = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank + 1);
+        frame->begins[r + 1] = end;
+        frame->from[r] = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank);
+        frame->ranges[r + 1] = frame->ranges[r] + to - frame->from[r];
+    }
+    frame->first = *count;
+    *count += frame->ranges[num_ranges];
+    return LR_OK;
+}
+
+/* The frames that this run reconstructs. */
+static bool is_wanted(const struct recon *recon, int k)
+{
+    const struct recon_frames *frames = &recon->frames;
+    return frames->count == 0 || (k >= frames->range[0] && k < frames->range[1]);
+}
+
+static lr_status plan(struct recon *recon, int64_t *count)
+{
+    struct recon_own *own = &recon->own;
+    for (int k = 0; k < own->num_frames; k++) {
+        if (is_wanted(recon, k)) {
+            CLI_TRY(plan_frame(recon, &own->frames[k], count));
+        }
+    }
+    return LR_OK;
+}
+
+/* Where the next event of the frame stands in this rank's list; -1 = it is another's. Events of a list
+ * that is not in the order of time go to the ranges in turn (recon_deal_events). */
+static int64_t next_place(const struct recon *recon, struct recon_own_frame *frame)
+{
+    const int num_ranges = recon->request.subsets;
+    int64_t place = frame->seen++;
+    if (recon_deals_events(recon)) {
+        frame->subset = (int)(place % num_ranges);
+        place = frame->begins[frame->subset] + place / num_ranges;
+    } else {
+        while (place >= frame->begins[frame->subset + 1]) {
+            frame->subset++;
+        }
+    }
+    const int64_t *ranges = frame->ranges + frame->subset;
+    const int64_t within = place - frame->from[frame->subset];
+    return within >= 0 && within < ranges[1] - ranges[0] ? frame->first + ranges[0] + within : -1;
+}
+
+static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const lr_event *event)
+{
+    struct recon *recon = walk->recon;
+    const lr_event_corrections *from = recon->inputs.corrections;
+    if (frame->ranges == NULL || event->is_delayed || lor_of(recon, event) < 0) {
+        return LR_OK;
+    }
+    const int64_t place = next_place(recon, frame);
+    if (place < 0) {
+        return LR_OK;
+    }
+    recon->inputs.list->events[place] = *event;
+    if (from != NULL) {
+        walk->corrections->factors[place] = from->factors[walk->handed];
+        walk->corrections->additive[place] = from->additive[walk->handed];
+    }
+    return LR_OK;
+}
+
+/* Room for this rank's part of what is known of each event, which takes the place of the whole. */
+static lr_status make_room(struct recon *recon, lr_event_corrections *corrections, int64_t count)
+{
+    lr_event_list *list = calloc(1, sizeof(*list));
+    const size_t room = (size_t)count + 1;
+    recon->inputs.list = list;
+    if (list != NULL) {
+        list->events = malloc(room * sizeof(*list->events));
+    }
+    if (list == NULL || list->events == NULL) {
+        return refuse_memory(recon);
+    }
+    list->count = count;
+    if (recon->inputs.corrections == NULL) {
+        return LR_OK;
+    }
+    corrections->factors = malloc(room * sizeof(*corrections->factors));
+    corrections->additive = malloc(room * sizeof(*corrections->additive));
+    return corrections->factors != NULL && corrections->additive != NULL ? LR_OK
+                                                                         : refuse_memory(recon);
+}
+
+static void hear_errors(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    const lr_log *log = user;
+    if (level == LR_LOG_ERROR) {
+        log->write(log->user, level, status, sentence);
+    }
+}
+
+lr_log recon_quiet_log(struct recon *recon)
+{
+    return (lr_log){hear_errors, &recon->setup.report->log};
+}
+
+static lr_status keep_own(struct recon *recon, struct walk *walk)
+{
+    const lr_log log = recon_quiet_log(recon);
+    CLI_TRY(read_file(walk, &log, &recon->inputs.list->info));
+    recon->inputs.list->info.counts = recon->inputs.events;
+    return walk->handed == recon->own.handed
+               ? LR_OK
+               : report_error(recon->setup.report, LR_BAD_INPUT,
+                              "%s: has changed while it was read: it had %lld events, and now %lld",
+                              recon->request.events, (long long)recon->own.handed,
+                              (long long)walk->handed);
+}
+
+lr_status recon_own_take(struct recon *recon)
+{
+    lr_event_corrections own = {0}, *all = recon->inputs.corrections;
+    struct walk walk = {.recon = recon, .body = keep, .corrections = &own};
+    int64_t count = 0;
+    CLI_TRY(plan(recon, &count));
+    lr_status status = make_room(recon, &own, count);
+    status = status == LR_OK ? keep_own(recon, &walk) : status;
+    if (status == LR_OK && all != NULL) {
+        free(all->factors);
+        free(all->additive);
+        all->factors = own.factors;
+        all->additive = own.additive;
+        all->count = count;
+        return LR_OK;
+    }
+    free(own.factors);
+    free(own.additive);
+    return status;
+}
+
+/* --- a frame, or the list --- */
+
+lr_status recon_own_open(struct recon *recon)
+{
+    const bool has_frames = recon->frames.count > 0;
+    const struct recon_own_frame *frame =
+        &recon->own.frames[has_frames ? recon->frames.current : 0];
+    const size_t num_ranges = (size_t)recon->request.subsets;
+    recon->inputs.events.not_in_coincidence = frame->left_out;
+    recon->digest = frame->digest;
+    if (!has_frames) {
+        recon_say_events(recon);
+    }
+    recon_finish_share(recon);
+    recon->share.subset_of = calloc(num_ranges, sizeof(*recon->share.subset_of));
+    recon->share.ranges = calloc(num_ranges + 1, sizeof(*recon->share.ranges));
+    if (recon->share.subset_of == NULL || recon->share.ranges == NULL) {
+        return refuse_memory(recon);
+    }
+    memcpy(recon->share.ranges, frame->ranges, (num_ranges + 1) * sizeof(*frame->ranges));
+    for (size_t r = 0; r < num_ranges; r++) {
+        recon->share.subset_of[r] = (int32_t)r;
+    }
+    return recon_number_visits(recon, recon->share.subset_of, (int64_t)num_ranges);
+}
+
+void recon_own_finish(struct recon_own *own)
+{
+    for (int k = 0; own->frames != NULL && k < own->num_frames; k++) {
+        free(own->frames[k].ranges);
+        free(own->frames[k].begins);
+        free(own->frames[k].from);
+        free(own->frames[k].ends);
+    }
+    free(own->frames);
+    *own = (struct recon_own){0};
+}

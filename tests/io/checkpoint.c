@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Checkpoints: what is written comes back; another key is refused in words of what differs; files cut short
+ * or with bytes changed are refused; a full disk leaves the one that was there. */
+#include "io/checkpoints/key.h"
+#include "io/files.h"
+
+enum { NUM_IMAGES = 3, NUM_VALUES = 24 };
+
+static const char key[] = "backend native; subsets 2; measurement, contents 0123";
+
+static lr_checkpoint make(float *values)
+{
+    for (int k = 0; k < NUM_IMAGES * NUM_VALUES; k++) {
+        values[k] = 0.25f * (float)k;
+    }
+    lr_checkpoint checkpoint = {.grid = {{4, 3, 2}, {1.5, 2.0, 2.5}, {-3.0, 0.0, 7.0}},
+                                .num_images = NUM_IMAGES,
+                                .num_values = NUM_VALUES,
+                                .images = values,
+                                .iterations = 12,
+                                .ranks = 3,
+                                .frame = 2,
+                                .guess_iterations = 1,
+                                .local_iterations = 5,
+                                .log_likelihood = -1234.5678901234567};
+    snprintf(checkpoint.key, sizeof(checkpoint.key), "%s", key);
+    return checkpoint;
+}
+
+static void what_is_written_comes_back(void **state)
+{
+    float values[NUM_IMAGES * NUM_VALUES];
+    struct test_folder folder;
+    char path[128];
+    const lr_checkpoint checkpoint = make(values);
+    lr_checkpoint back;
+    (void)state;
+    folder_init(&folder);
+    folder_file(&folder, path, "c.h5");
+    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_OK);
+    assert_string_equal(back.key, key);
+    assert_memory_equal(&back.grid, &checkpoint.grid, sizeof(back.grid));
+    assert_int_equal(back.num_images, NUM_IMAGES);
+    assert_int_equal(back.num_values, NUM_VALUES);
+    assert_memory_equal(back.images, values, sizeof(values));
+    assert_int_equal(back.iterations, 12);
+    assert_int_equal(back.ranks, 3);
+    assert_int_equal(back.frame, 2);
+    assert_int_equal(back.guess_iterations, 1);
+    assert_int_equal(back.local_iterations, 5);
+    assert_true(back.log_likelihood == checkpoint.log_likelihood);
+    lr_checkpoint_finish(&back);
+    assert_int_equal(lr_checkpoint_read(path, NULL, &back, NULL), LR_OK);
+    lr_checkpoint_finish(&back);
+    lr_checkpoint_finish(&back);
+    folder_finish(&folder);
+}
+
+static void another_key_is_refused(void **state)
+{
+    static const struct {
+        const char *key, *words;
+    } others[] = {
+        {"backend cpu; subsets 2; measurement, contents 0123",
+         "it was begun with backend native, and now it is backend cpu"},
+        {"backend native; subsets 20; measurement, contents 0123",
+         "it was begun with subsets 2, and now it is subsets 20"},
+        {"backend native; subsets 2; measurement, contents 0124",
+         "it was begun with other contents of: measurement"},
+        {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
+         "now it is bootstrap replicate 7"},
+    };
+    float values[NUM_IMAGES * NUM_VALUES];
+    struct test_folder folder;
+    char path[128];
+    const lr_checkpoint checkpoint = make(values);
+    lr_checkpoint back;
+    (void)state;
+    folder_init(&folder);
+    folder_file(&folder, path, "c.h5");
+    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
+        struct test_log log;
+        test_log_init(&log);
+        assert_int_equal(lr_checkpoint_read(path, others[k].key, &back, &log.log), LR_USAGE);
+        assert_non_null(strstr(log.error, others[k].words));
+        assert_non_null(strstr(log.error, path));
+        assert_null(back.images);
+    }
+    folder_finish(&folder);
+}
+
+static void damage_is_refused(void **state)
+{
+    float values[NUM_IMAGES * NUM_VALUES];
+    struct test_folder folder;
+    char path[128];
+    const lr_checkpoint checkpoint = make(values);
+    lr_checkpoint back;
+    size_t count;
+    (void)state;
+    folder_init(&folder);
+    folder_file(&folder, path, "c.h5");
+    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    unsigned char *bytes = bytes_read(path, &count);
+    for (size_t kept = 0; kept < count; kept += count / 9 + 1) {
+        struct test_log log;
+        test_log_init(&log);
+        bytes_write(path, bytes, kept);
+        assert_int_equal(lr_checkpoint_read(path, key, &back, &log.log), LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, path));
+    }
+    free(bytes);
+    values[7] = -1.0f;
+    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_BAD_INPUT);
+    folder_finish(&folder);
+}
+
+static void a_full_disk_leaves_the_last_one(void **state)
+{
+    float values[NUM_IMAGES * NUM_VALUES];
+    struct test_folder folder;
+    struct test_log log;
+    char path[128];
+    lr_checkpoint checkpoint = make(values), back;
+    (void)state;
+    folder_init(&folder);
+    folder_file(&folder, path, "c.h5");
+    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    checkpoint.iterations = 13;
+    test_log_init(&log);
+    const struct rlimit before = disk_fill(1000);
+    const lr_status status = lr_checkpoint_write(path, &checkpoint, &log.log);
+    disk_empty(before);
+    assert_int_equal(status, LR_FAILED);
+    assert_non_null(strstr(log.error, path));
+    assert_int_equal(folder_visit(&folder, false), 1);
+    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_OK);
+    assert_int_equal(back.iterations, 12);
+    lr_checkpoint_finish(&back);
+    folder_finish(&folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_written_comes_back),
+        cmocka_unit_test(another_key_is_refused),
+        cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(a_full_disk_leaves_the_last_one),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
