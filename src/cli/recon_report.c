@@ -90,6 +90,10 @@ void recon_iteration_json(struct json *json, const lr_iteration *done,
     }
     json_number(json, "seconds", done->seconds);
     json_number(json, "device_seconds", done->device_seconds);
+    if (done->traffic.to_device + done->traffic.to_host > 0) {
+        json_int(json, "to_device_bytes", done->traffic.to_device);
+        json_int(json, "to_host_bytes", done->traffic.to_host);
+    }
     if (done->sent_bytes > 0) {
         json_number(json, "project_seconds", done->project_seconds);
         json_number(json, "exchange_seconds", done->exchange_seconds);

@@ -63,9 +63,9 @@ static lr_status find(lr_place *place, struct lr_link_facts *facts, const lr_log
 {
     struct lr_nccl nccl;
     *facts = (struct lr_link_facts){.library = ""};
-    LR_TRY(lr_cuda_check((int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device),
-                                                    lr_cuda_place_device(place)),
-                         "the name of a CUDA device", log));
+    LR_TRY(lr_cuda_check(
+        (int)cudaDeviceGetPCIBusId(facts->device, (int)sizeof(facts->device), place->cuda_device),
+        "the name of a CUDA device", log));
     LR_TRY(lr_nccl_load(&nccl, log));
     snprintf(facts->library, sizeof(facts->library), "NCCL %d.%d.%d", nccl.version / 10000,
              nccl.version / 100 % 100, nccl.version % 100);
@@ -203,7 +203,7 @@ static lr_status begin(lr_place *place, const struct lr_link_params *params, str
     if (made == NULL) {
         return LR_FAILED;
     }
-    made->device = lr_cuda_place_device(place);
+    made->device = place->cuda_device;
     made->log = params->log;
     lr_status status = lr_nccl_load(&made->nccl, params->log);
     if (status == LR_OK) {
@@ -292,7 +292,7 @@ static lr_status transfer(struct lr_link *link, lr_place *place, const struct lr
 
 static bool draws(const lr_place *place, const lr_place *gl)
 {
-    const int device = lr_cuda_place_device(place);
+    const int device = place->cuda_device;
     int before;
     bool is_so = false;
     if (gl_context_make_current(gl->ctx) != LR_OK) {
@@ -308,7 +308,7 @@ static bool draws(const lr_place *place, const lr_place *gl)
 
 static lr_status wait(lr_place *place)
 {
-    const int device = lr_cuda_place_device(place);
+    const int device = place->cuda_device;
     int before;
     LR_TRY(enter(device, &before, &place->log));
     return leave(device, before,
@@ -318,7 +318,7 @@ static lr_status wait(lr_place *place)
 
 static bool pin(lr_place *place, void *memory, int64_t bytes)
 {
-    const int device = lr_cuda_place_device(place);
+    const int device = place->cuda_device;
     int before;
     if (bytes == 0 || enter(device, &before, &place->log) != LR_OK) {
         return false;
@@ -334,7 +334,7 @@ static bool pin(lr_place *place, void *memory, int64_t bytes)
 
 static void unpin(lr_place *place, void *memory)
 {
-    const int device = lr_cuda_place_device(place);
+    const int device = place->cuda_device;
     int before;
     if (enter(device, &before, &place->log) == LR_OK) {
         (void)cudaHostUnregister(memory);

@@ -9,7 +9,4 @@
 
 extern const struct lr_link_fns lr_cuda_link_fns;
 
-/* The number of a CUDA place's device. */
-int lr_cuda_place_device(const lr_place *place);
-
 #endif

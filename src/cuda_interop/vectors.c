@@ -67,11 +67,6 @@ static lr_status wait(const lr_place *place, const char *what)
 
 /* --- places --- */
 
-int lr_cuda_place_device(const lr_place *place)
-{
-    return place->cuda->device;
-}
-
 static lr_status check_device(const lr_place_params *params)
 {
     int count = 0;
@@ -173,6 +168,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
         return LR_FAILED;
     }
     place->cuda->device = params->device;
+    place->cuda_device = params->device;
     snprintf(place->device, sizeof(place->device), "CUDA device %d", params->device);
     const lr_status status = open_on_device(place, params->cuda_stream);
     if (status != LR_OK) {

@@ -81,6 +81,10 @@ lr_status lr_comm_meet(lr_comm *comm, enum lr_comm_step step, int64_t count);
 /* The same, after work that may have failed on this rank, which the others learn. */
 lr_status lr_comm_settle(lr_comm *comm, enum lr_comm_step step, lr_status status);
 
+/* lr_comm_meet, and *way becomes that of all ranks, where it is one, else LR_WAY_HOST. */
+lr_status lr_comm_meet_by(lr_comm *comm, enum lr_comm_step step, int64_t count,
+                          enum lr_comm_way *way);
+
 /* lr_comm_meet for a vector; *way: that by which all exchange it. The first time that all have theirs at
  * devices they choose one. */
 lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
@@ -88,10 +92,6 @@ lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vecto
 
 /* Ends what was chosen. is_whole: all ranks come here. */
 void lr_comm_close_ways(lr_comm *comm, bool is_whole);
-
-/* ways.c, for lr_comm_meet_for: the way of a vector as this rank sees it, and the choice of one. */
-enum lr_comm_way lr_comm_way_of(const lr_comm *comm, const lr_vector *vector);
-lr_status lr_comm_choose(lr_comm *comm, const lr_vector *vector);
 
 /* What of `support` is NCCL's. */
 void lr_comm_probe_nccl(lr_comm_support *support);

@@ -351,7 +351,7 @@ static lr_status choose(lr_comm *comm, const struct offer *all)
     return LR_OK;
 }
 
-lr_status lr_comm_choose(lr_comm *comm, const lr_vector *vector)
+static lr_status choose_for(lr_comm *comm, const lr_vector *vector)
 {
     struct offer own;
     make_offer(comm, vector, &own);
@@ -392,7 +392,7 @@ static bool is_of_device(const lr_comm *comm, const lr_vector *vector)
     return strcmp(facts.device, ways->device) == 0;
 }
 
-enum lr_comm_way lr_comm_way_of(const lr_comm *comm, const lr_vector *vector)
+static enum lr_comm_way way_of(const lr_comm *comm, const lr_vector *vector)
 {
     const enum lr_comm_way way = comm->ways.way;
     if (vector->values != NULL || kind_of(vector) == LR_PLACE_HOST) {
@@ -402,6 +402,19 @@ enum lr_comm_way lr_comm_way_of(const lr_comm *comm, const lr_vector *vector)
         return way;
     }
     return is_of_device(comm, vector) ? way : LR_WAY_HOST;
+}
+
+lr_status lr_comm_meet_for(lr_comm *comm, enum lr_comm_step step, const lr_vector *vector,
+                           enum lr_comm_way *way)
+{
+    *way = way_of(comm, vector);
+    LR_TRY(lr_comm_meet_by(comm, step, vector->count, way));
+    if (*way != LR_WAY_OPEN) {
+        return LR_OK;
+    }
+    LR_TRY(choose_for(comm, vector));
+    *way = way_of(comm, vector);
+    return lr_comm_meet_by(comm, step, vector->count, way);
 }
 
 lr_status lr_comm_follow(lr_comm *comm, const lr_vector *vector)

@@ -42,6 +42,7 @@ typedef struct lr_iteration {
     double exchange_seconds; /* of several ranks: that they exchanged numbers, */
     double waiting_seconds;  /* and that this one waited for slower ones */
     double sent_bytes;       /* by this rank to others */
+    lr_traffic traffic;      /* of the operator's place: what crossed between it and the host */
     double device_seconds;   /* that the device worked on projections, or whole updates, by its own
                               clock; 0 = not measured */
     const lr_vector *image;  /* [num_voxels] after the last update, where the reconstruction has it:

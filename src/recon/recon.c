@@ -852,6 +852,14 @@ static void describe_ranks(const struct recon *recon, const lr_comm_info *before
     done->sent_bytes = now.sent_bytes - before->sent_bytes;
 }
 
+static void describe_traffic(const struct recon *recon, const lr_traffic *before,
+                             lr_iteration *done)
+{
+    const lr_traffic now = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
+    done->traffic = (lr_traffic){.to_device = now.to_device - before->to_device,
+                                 .to_host = now.to_host - before->to_host};
+}
+
 static lr_status iterate(struct recon *recon, int number)
 {
     const double begin = lr_clock_seconds();
@@ -859,6 +867,7 @@ static lr_status iterate(struct recon *recon, int number)
     const struct lr_backend *whole = recon->whole;
     const double projected_s = recon->project_s;
     const lr_comm_info comm = lr_comm_get_info(recon->ranks.comm);
+    const lr_traffic crossed = lr_place_get_info(lr_operator_place(recon->params->op)).traffic;
     lr_iteration done = {.number = before + number, .image = &recon->image};
     struct found found = {0};
     recon->iteration = before + number - 1;
@@ -875,6 +884,7 @@ static lr_status iterate(struct recon *recon, int number)
         whole != NULL ? whole->fns->updates->seconds(whole->self) : found.device_seconds;
     done.seconds = lr_clock_seconds() - begin;
     describe_ranks(recon, &comm, &done);
+    describe_traffic(recon, &crossed, &done);
     /* To tell a device takes the host a moment; what it does meanwhile the device's clock has. */
     done.project_seconds = fmax(recon->project_s - projected_s, found.device_seconds);
     LR_TRY(whole != NULL && recon->params->iteration != NULL ? fetch_image(recon) : LR_OK);

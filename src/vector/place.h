@@ -23,6 +23,7 @@ struct lr_place {
     bool shares;                         /* OpenGL: its objects are another context's too */
     struct lr_cuda_place *cuda;          /* CUDA; owned */
     void *cuda_stream;                   /* CUDA: the cudaStream_t that all work is done on */
+    int cuda_device;                     /* CUDA: its number */
     lr_traffic traffic;
     char device[160];
     int64_t memory_bytes; /* 0 = not known */
