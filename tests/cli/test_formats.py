@@ -414,7 +414,7 @@ class StirMatrix(ProgramTest):
             self.assertTrue(np.allclose(a, b, atol=1e-9))
 
     def test_parts_and_limits(self):
-        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5"]
+        grid = ["--grid", "6,5,4", "--voxel-mm", "7,6,5", "--samples", "1"]
         one = self.json("matrix", *self.on_ring, *grid, "-o", "a.hpm")
         self.assertEqual((one["format"], one["rows_are"]), ("stir", "LORs"))
         rows, _ = self.read_matrix("a.hpm")

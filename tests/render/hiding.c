@@ -168,7 +168,7 @@ static void question_open(struct question *question, const char *name, lr_scanne
     question->lors = lr_lors_create(scanner, &question->log.log);
     stage_check(question, question->lors != NULL);
     assert_true(lr_modules_may_hide(scanner));
-    question->grid = lr_grid_centred((const int[3]){7, 3, 2}, (const double[3]){17.3, 7.1, 6.3});
+    question->grid = lr_grid_centred((const int[3]){7, 2, 2}, (const double[3]){17.3, 9.1, 6.3});
     question->grid.origin_mm[1] += 0.7;
 }
 
