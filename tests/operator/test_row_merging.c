@@ -143,7 +143,8 @@ static void check_fixture(enum fixture_kind kind, const int samples[3])
 {
     struct fixture fixture;
     fixture_init(&fixture, kind);
-    const bool many = samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
+    const bool many =
+        samples[0] * samples[1] * samples[2] > 8; /* points of a row; fewer rows then */
     fixture.grid = lr_grid_centred(many ? (const int[3]){5, 4, 2} : (const int[3]){7, 6, 5},
                                    (const double[3]){2.7, 3.1, 2.9});
     check(&fixture, samples);
