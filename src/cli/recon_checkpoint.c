@@ -188,6 +188,9 @@ static lr_status save_images(struct recon *recon, lr_checkpoint *checkpoint,
                              const lr_vector *const *images, int count)
 {
     const int64_t num_values = images[0]->count;
+    if (recon->cluster.rank != 0) {
+        return save(recon, checkpoint);
+    }
     checkpoint->num_images = count;
     checkpoint->num_values = num_values;
     checkpoint->images = malloc((size_t)(count * num_values) * sizeof(*checkpoint->images));
