@@ -138,7 +138,8 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->is_streamed = total > bytes / LR_LISTMODE_EVENT_BYTES;
     events->segment_events = events->is_streamed ? compute->most_lines : most;
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
-    if (!events->is_streamed && total <= UINT32_MAX) {
+    /* Events that stand for others come once: to order them would take longer than it saves. */
+    if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
         events->order = lr_listmode_order(compute);
         LR_TRY(events->order != NULL ? LR_OK : LR_FAILED);
     }

@@ -55,9 +55,8 @@ struct lr_listmode_device_events {
                                     hand */
     int num_segments;
     int64_t segment_events;
-    uint32_t
-        *order; /* owned [count] places in the arrays, as the device has them; NULL: streamed ones
-                        are as they are */
+    /* Owned [count], or NULL: places in the arrays, as the device has them; else they are as in these. */
+    uint32_t *order;
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* those that are in it */
     struct gl_buffer *crystals, *sigmas, *kinds;
