@@ -133,6 +133,22 @@ static void find_times(const lr_event_list *all, double times_s[2])
     }
 }
 
+/* Its length is not what was measured then. */
+static void warn_of_end(const struct recon *recon, const double times_s[2])
+{
+    const struct recon_frames *frames = &recon->frames;
+    const struct recon_frame *last = &frames->list[frames->count - 1];
+    const double end_s = fmax(times_s[1], frames->all->info.duration_s);
+    const double left_s = last->end_s - end_s, share = 0.02;
+    if (left_s > share * (last->end_s - last->begin_s)) {
+        report_warn(
+            recon->setup.report,
+            "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
+            "last %.3g s",
+            frames->count, last->begin_s, last->end_s, end_s, left_s);
+    }
+}
+
 static lr_status name_output(struct recon *recon, int k)
 {
     static const char deflated[] = ".nii.gz";
@@ -177,17 +193,17 @@ static lr_status choose_frames(struct recon *recon)
 lr_status recon_check_frames(struct recon *recon)
 {
     struct recon_frames *frames = &recon->frames;
+    double times_s[2];
     frames->all = recon->inputs.list;
     recon->inputs.list = NULL;
     recon->inputs.events = frames->all->info.counts;
     recon_say_events(recon);
+    find_times(frames->all, times_s);
     for (int k = 0; k < frames->count; k++) {
         struct recon_frame *frame = &frames->list[k];
         CLI_TRY(name_output(recon, k));
         frame->prompts = count_prompts(frame, frames->all);
         if (frame->prompts == 0) {
-            double times_s[2];
-            find_times(frames->all, times_s);
             return report_error(recon->setup.report, LR_BAD_INPUT,
                                 "%s: frame %d, from %g s to %g s, holds no prompts: events are "
                                 "from %g s to %g s; change --frames or --frames-from",
@@ -195,6 +211,7 @@ lr_status recon_check_frames(struct recon *recon)
                                 times_s[0], times_s[1]);
         }
     }
+    warn_of_end(recon, times_s);
     return choose_frames(recon);
 }
 
