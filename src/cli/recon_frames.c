@@ -133,6 +133,22 @@ static void find_times(const lr_event_list *all, double times_s[2])
     }
 }
 
+/* Its length is not what was measured then. */
+static void warn_of_end(const struct recon *recon, const double times_s[2])
+{
+    const struct recon_frames *frames = &recon->frames;
+    const struct recon_frame *last = &frames->list[frames->count - 1];
+    const double end_s = fmax(times_s[1], recon->inputs.list->info.duration_s);
+    const double left_s = last->end_s - end_s, share = 0.02;
+    if (left_s > share * (last->end_s - last->begin_s)) {
+        report_warn(
+            recon->setup.report,
+            "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
+            "last %.3g s",
+            frames->count, last->begin_s, last->end_s, end_s, left_s);
+    }
+}
+
 static lr_status name_output(struct recon *recon, int k)
 {
     static const char deflated[] = ".nii.gz";
@@ -174,13 +190,19 @@ static lr_status choose_frames(struct recon *recon)
     return LR_OK;
 }
 
-static lr_status refuse_empty(const struct recon *recon, int k)
+/* Of all ranks. */
+static void times_of_all(const struct recon *recon, double times_s[2])
 {
-    const struct recon_frame *frame = &recon->frames.list[k];
-    double times_s[2] = {recon->own.times_s[0], recon->own.times_s[1]};
+    times_s[0] = recon->own.times_s[0];
+    times_s[1] = recon->own.times_s[1];
     if (recon->own.frames == NULL) {
         find_times(recon->inputs.list, times_s);
     }
+}
+
+static lr_status refuse_empty(const struct recon *recon, int k, const double times_s[2])
+{
+    const struct recon_frame *frame = &recon->frames.list[k];
     return report_error(recon->setup.report, LR_BAD_INPUT,
                         "%s: frame %d, from %g s to %g s, holds no prompts: events are from %g s "
                         "to %g s; change --frames or --frames-from",
@@ -192,16 +214,19 @@ lr_status recon_check_frames(struct recon *recon)
 {
     struct recon_frames *frames = &recon->frames;
     const bool is_shared = recon->own.frames != NULL;
+    double times_s[2];
     recon_say_events(recon);
+    times_of_all(recon, times_s);
     for (int k = 0; k < frames->count; k++) {
         struct recon_frame *frame = &frames->list[k];
         CLI_TRY(name_output(recon, k));
         frame->prompts =
             is_shared ? recon->own.frames[k].prompts : count_prompts(frame, recon->inputs.list);
         if (frame->prompts == 0) {
-            return refuse_empty(recon, k);
+            return refuse_empty(recon, k, times_s);
         }
     }
+    warn_of_end(recon, times_s);
     return choose_frames(recon);
 }
 
