@@ -133,6 +133,27 @@ static void find_times(const lr_event_list *all, double times_s[2])
     }
 }
 
+/* Its length is not what was measured then. */
+static void warn_of_end(const struct recon *recon)
+{
+    const struct recon_frames *frames = &recon->frames;
+    double times_s[2];
+    if (recon->own.frames != NULL) {
+        return; /* a rank knows of its own events alone */
+    }
+    find_times(recon->inputs.list, times_s);
+    const struct recon_frame *last = &frames->list[frames->count - 1];
+    const double end_s = fmax(times_s[1], recon->inputs.list->info.duration_s);
+    const double left_s = last->end_s - end_s, share = 0.02;
+    if (left_s > share * (last->end_s - last->begin_s)) {
+        report_warn(
+            recon->setup.report,
+            "frame %d is from %g s to %g s, and events end at %g s: it has no events of its "
+            "last %.3g s",
+            frames->count, last->begin_s, last->end_s, end_s, left_s);
+    }
+}
+
 static lr_status name_output(struct recon *recon, int k)
 {
     static const char deflated[] = ".nii.gz";
@@ -202,6 +223,7 @@ lr_status recon_check_frames(struct recon *recon)
             return refuse_empty(recon, k);
         }
     }
+    warn_of_end(recon);
     return choose_frames(recon);
 }
 

@@ -97,6 +97,13 @@ static lr_status sort_events(struct recon *recon)
     if (recon->frames.count == 0) {
         recon_say_events(recon);
     }
+    if (recon->cluster.size <= 1 && inputs->list->count > 0 &&
+        recon->request.subsets > inputs->list->count) {
+        return report_error(recon->setup.report, LR_USAGE,
+                            "%d subsets: they are made of ranges of events, of which there are "
+                            "%lld; give 1 to that many, and far fewer for an image",
+                            recon->request.subsets, (long long)inputs->list->count);
+    }
     recon->digest = 0;
     for (int64_t k = 0; recon->request.checkpoint != NULL && k < inputs->list->count; k++) {
         recon_digest_event(&recon->digest, &inputs->list->events[k]);
@@ -124,13 +131,17 @@ static lr_status weigh_events(struct recon *recon)
 
 /* --- randoms --- */
 
-/* Width over which randoms of a LOR are spread evenly, in mm of the place; 1 without time of flight. */
+/* Width over which randoms of a LOR are spread evenly, in mm of the place; 1 without time of flight; 0
+ * where it is not known. */
 static double window_mm(const struct recon *recon, bool has_tof)
 {
     const lr_events_info *info = &recon->inputs.list->info;
-    return !has_tof || info->num_tof_bins < 1
-               ? 1.0
-               : (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0];
+    if (!has_tof) {
+        return 1.0;
+    }
+    return info->num_tof_bins > 0
+               ? (double)info->tof_edges_mm[info->num_tof_bins] - (double)info->tof_edges_mm[0]
+               : info->tof_range_mm;
 }
 
 /* Ends of the delayeds of all ranks; NULL where there are none, or one process, which has them itself. */
@@ -174,13 +185,13 @@ static lr_status find_additive(struct recon *recon, bool has_tof)
     if (!has_file && !has_delayeds) {
         return LR_OK;
     }
-    if (inputs->corrections == NULL && has_tof && inputs->list->info.num_tof_bins < 1) {
+    const double window = window_mm(recon, has_tof);
+    if (inputs->corrections == NULL && !(window > 0)) {
         return report_error(recon->setup.report, LR_USAGE,
                             "%s: the width of its coincidence window is not known, over which "
                             "randoms are spread: --without-tof, or --randoms none",
                             recon->request.events);
     }
-    const double window = window_mm(recon, has_tof);
     return has_file ? recon_read_event_terms(recon, window) : estimate_randoms(recon, window);
 }
 
@@ -256,6 +267,12 @@ static bool settle_time(struct recon *recon, struct cli_args *args)
 {
     lr_events_info *info = &recon->inputs.list->info;
     const double asked = direct_number(args, "--tof-ps", 0, true);
+    const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
+    if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
+        report_warn(args->report,
+                    "--tof-ps %g: time resolutions are between %g and %g ps: is it in picoseconds?",
+                    asked, least_ps, most_ps);
+    }
     if (asked > 0) {
         info->tof_resolution_ps = asked;
         for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {

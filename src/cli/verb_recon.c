@@ -219,13 +219,27 @@ static void warn_of_emissions(const struct recon *recon, double emissions)
 {
     const double counts = recon->history[recon->num_done - 1].measured_counts;
     const bool has_additive = recon->inputs.additive != NULL || recon->inputs.randoms != NULL;
-    const bool is_scaled = recon_counts_emissions(recon);
+    const bool is_scaled = recon->request.family != RECON_DIRECT && recon_counts_emissions(recon);
     if (is_scaled && !has_additive && !has_steps(recon->request.algorithm) && emissions < counts) {
         report_warn(recon->setup.report,
                     "%.6g counts give %.6g emissions, fewer than one each: elements times factors "
                     "exceed 1: are efficiencies or factors in percent, or their inverses "
                     "(normalisation)?",
                     counts, emissions);
+    }
+}
+
+/* RAMLA nears the number of counts in steps; EM has it after each. */
+static void warn_of_slow_steps(const struct recon *recon)
+{
+    const lr_iteration *last = &recon->history[recon->num_done - 1];
+    const double share = last->estimated_counts / last->measured_counts;
+    if (recon->request.algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
+        report_warn(recon->setup.report,
+                    "the image explains %.4g of the %.4g counts: RAMLA's steps go by the largest "
+                    "sensitivity, and are small where --mu makes it less: take more --iterations, "
+                    "a smaller grid, or --algorithm osem",
+                    last->estimated_counts, last->measured_counts);
     }
 }
 
@@ -241,6 +255,7 @@ static lr_status check_image(const struct recon *recon)
                                           "have caused: are they the right data, is the grid in "
                                           "the scanner, and is --additive no more than a part of "
                                           "them?"}));
+    warn_of_slow_steps(recon);
     warn_of_emissions(recon, common_sum(recon->image->values, count));
     return LR_OK;
 }
@@ -300,10 +315,17 @@ static lr_status check_outputs(struct report *report, const struct recon_request
                                     : LR_OK;
 }
 
-/* The scanner that is named, or else the one whose crystals the map lists. */
+/* The file that has the scanner where none is named: the crystal map, or PETSIRD events. */
+static const char *find_described(const struct recon_request *request)
+{
+    const bool is_petsird = request->crystal_map == NULL && request->events != NULL &&
+                            lr_events_recognise(request->events) == LR_EVENTS_PETSIRD;
+    return is_petsird ? request->events : request->crystal_map;
+}
+
 static lr_status open_scanner(struct cli_args *args, struct recon *recon)
 {
-    const char *map = recon->request.crystal_map;
+    const char *map = find_described(&recon->request);
     lr_scanner *listed = NULL;
     if (map != NULL && !args_has(args, "--scanner")) {
         listed = lr_scanner_read(map, &args->report->log);

@@ -89,6 +89,8 @@ typedef struct lr_events_info {
     float *tof_edges_mm; /* owned [num_tof_bins + 1] ascending edges of tof_mm; NULL = none */
     int num_tof_bins;    /* 0 = no time of flight, or not binned */
     bool has_tof;        /* whether tof_mm means something */
+    double tof_range_mm; /* from the least to the largest tof_mm that could be measured, where they
+                            are not binned */
     double tof_resolution_ps;
     double energy_kev[2];   /* window */
     lr_event_kinds kinds;   /* where crystals differ in the fields above; these are then set only

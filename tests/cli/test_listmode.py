@@ -137,6 +137,38 @@ class Listmode(ProgramTest):
                     "--frames", "2x60")
         self.assertFalse(Path(self.path("x-1.nii")).exists())
 
+    def test_randoms_are_spread_over_castors_window(self):
+        scanner = ["--scanner", self.scanner, *GRID]
+        self.good("phantom", "spheres", *GRID, "-o", self.path("a.nii"))
+        self.good("simulate", *scanner[:2], "--image", self.path("a.nii"), "--counts", "3e3", "--tof-ps", "100",
+                  "-o", self.path("ev.petsird"))
+        self.good("simulate", *scanner[:2], "--image", self.path("a.nii"), "--counts", "1e3", "--expected", "-o",
+                  self.path("b.h5"))
+        self.good("events", "convert", self.path("ev.petsird"), self.path("ev.Cdh"), "--scanner", self.scanner)
+        options = ["--operator", "listmode", *scanner, "--additive", self.path("b.h5"), "--iterations", "4"]
+        images = [self.image(*options, "--events", self.path(name))[1] for name in ("ev.petsird", "ev.Cdh")]
+        peak = max(images[0])
+        self.assertLess(max(abs(a - b) for a, b in zip(*images)), 5e-3 * peak)
+        header = Path(self.path("ev.Cdh"))
+        header.write_text(re.sub("List TOF measurement.*\n", "", header.read_text()))
+        self.refuse(2, "the width of its coincidence window is not known", "recon", *options, "--events",
+                    self.path("ev.Cdh"), "-o", self.path("x.nii"))
+
+    def test_what_does_not_fit_the_events_is_told(self):
+        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e3", "-o", self.path("ev.petsird"))
+        few = ["--operator", "listmode", *VISTA[2:], "--events", self.path("ev.petsird"), "--iterations", "1",
+               "--sensitivity-lines", "2000", "-o", self.path("x.nii")]
+        self.refuse(2, "they are made of ranges of events", "recon", *few, "--algorithm", "osem", "--subsets", "2500")
+        # The scanner is that of the PETSIRD file.
+        said = self.good("recon", *few, "--frames", "30,100").stderr
+        self.assertIn("frame 2 is from 30 s to 130 s, and events end at", said)
+        self.assertNotIn("events end at", self.good("recon", *few, "--frames", "30,30").stderr)
+        with_tof = ["--scanner", self.scanner, "--grid", "12,12,4", "--voxel-mm", "3,3,4"]
+        self.good("simulate", *with_tof, "--phantom", "point", "--counts", "500", "--tof-ps", "100", "-o",
+                  self.path("tof.petsird"))
+        few[few.index("--events") + 1] = self.path("tof.petsird")
+        self.assertIn("is it in picoseconds?", self.run_program("recon", *few, "--tof-ps", "0.4").stderr)
+
     def peak_mm(self, ends, steps, *arguments):
         """y of the brightest slice across y."""
         try:

@@ -27,6 +27,7 @@ struct lr_castor_writer {
     char scanner[64];
     bool has_tof, any;
     double tof_resolution_ps, tof_bin_ps, duration_s;
+    double tof_range_ps; /* that could be measured; 0 = not known */
     double largest_ps;
     uint32_t first_ms, last_ms;
     int64_t count, delayeds;
@@ -104,9 +105,11 @@ static void put_number(struct lr_output *output, const char *key, double value)
 static void put_tof(const struct lr_castor_writer *writer, struct lr_output *output)
 {
     const double bin_ps = writer->tof_bin_ps > 0 ? writer->tof_bin_ps : 0;
+    const double rounding_ps = 1e-3; /* of edges in single precision */
     put_number(output, "TOF resolution (ps)", writer->tof_resolution_ps);
-    put_number(output, "List TOF measurement range (ps)",
-               ceil(2 * writer->largest_ps + fmax(bin_ps, 1)));
+    put_number(
+        output, "List TOF measurement range (ps)",
+        ceil(fmax(2 * writer->largest_ps + fmax(bin_ps, 1), writer->tof_range_ps) - rounding_ps));
     if (bin_ps > 0) {
         put_number(output, "List TOF quantization bin size (ps)", bin_ps);
     }
@@ -241,10 +244,11 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
     writer->tof_resolution_ps = info->tof_resolution_ps > 0
                                     ? info->tof_resolution_ps
                                     : params->lors->scanner->tof_resolution_ps;
+    writer->tof_range_ps = info->tof_range_mm / LR_MM_PER_PS;
     if (info->num_tof_bins > 0) {
-        writer->tof_bin_ps =
-            ((double)info->tof_edges_mm[info->num_tof_bins] - info->tof_edges_mm[0]) /
-            info->num_tof_bins / LR_MM_PER_PS;
+        writer->tof_range_ps =
+            ((double)info->tof_edges_mm[info->num_tof_bins] - info->tof_edges_mm[0]) / LR_MM_PER_PS;
+        writer->tof_bin_ps = writer->tof_range_ps / info->num_tof_bins;
     }
     return writer;
 }
