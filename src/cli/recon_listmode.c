@@ -109,6 +109,13 @@ static lr_status sort_events(struct recon *recon)
     if (recon->frames.count == 0) {
         recon_say_events(recon);
     }
+    if (recon->cluster.size <= 1 && inputs->list->count > 0 &&
+        recon->request.subsets > inputs->list->count) {
+        return report_error(recon->setup.report, LR_USAGE,
+                            "%d subsets: they are made of ranges of events, of which there are "
+                            "%lld; give 1 to that many, and far fewer for an image",
+                            recon->request.subsets, (long long)inputs->list->count);
+    }
     recon->digest = 0;
     for (int64_t k = 0; recon->request.checkpoint != NULL && k < inputs->list->count; k++) {
         recon_digest_event(&recon->digest, &inputs->list->events[k]);
