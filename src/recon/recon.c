@@ -8,9 +8,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/updates.h"
-#include "recon/checks.h"
 #include "recon/compared.h"
 #include "recon/ranks.h"
+#include "recon/request.h"
 #include "recon/rule.h"
 #include "vector/later.h"
 
@@ -19,13 +19,6 @@
 #include <stdlib.h>
 
 enum { DEFAULT_ITERATIONS = 3 };
-
-static const struct lr_update_rule *const rules[] = {
-    [LR_ALGORITHM_OSEM] = &lr_rule_em,
-    [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
-    [LR_ALGORITHM_BSREM] = &lr_rule_bsrem,
-};
-enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
 
 struct recon {
     const lr_recon_params *params;
@@ -54,33 +47,6 @@ struct recon {
     bool has_clock; /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
 };
-
-/* --- checks --- */
-
-static lr_status check_rule(const lr_recon_params *params)
-{
-    const int algorithm = (int)params->algorithm;
-    if (algorithm < 0 || algorithm >= NUM_RULES) {
-        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d",
-                        algorithm, NUM_RULES - 1);
-    }
-    LR_TRY(rules[algorithm]->check(params));
-    if (params->prior == NULL) {
-        return LR_OK;
-    }
-    return rules[algorithm]->is_penalised
-               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels,
-                              params->log)
-               : lr_error(params->log, LR_USAGE,
-                          "a prior belongs to BSREM: %s maximises the likelihood alone",
-                          rules[algorithm]->name);
-}
-
-static lr_status check(const lr_recon_params *params, const lr_vector *image)
-{
-    LR_TRY(lr_recon_check(params, image));
-    return check_rule(params);
-}
 
 /* --- start --- */
 
@@ -831,9 +797,9 @@ static lr_status run(struct recon *recon)
 
 lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
 {
-    LR_TRY(lr_comm_fail(params->comm, check(params, image)));
+    LR_TRY(lr_comm_fail(params->comm, lr_recon_check(params, image)));
     struct recon recon = {.params = params,
-                          .rule = rules[params->algorithm],
+                          .rule = lr_recon_rule(params->algorithm),
                           .info = lr_operator_get_info(params->op),
                           .iterations =
                               params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};

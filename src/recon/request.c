@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "recon/checks.h"
+#include "recon/request.h"
 
 #include "base/log.h"
 #include "model/lors/lor_check.h"
@@ -10,6 +10,37 @@
 #include <math.h>
 
 enum { MAX_ITERATIONS = 1000000 };
+
+static const struct lr_update_rule *const rules[] = {
+    [LR_ALGORITHM_OSEM] = &lr_rule_em,
+    [LR_ALGORITHM_RAMLA] = &lr_rule_ramla,
+    [LR_ALGORITHM_BSREM] = &lr_rule_bsrem,
+};
+enum { NUM_RULES = sizeof(rules) / sizeof(rules[0]) };
+
+const struct lr_update_rule *lr_recon_rule(lr_recon_algorithm algorithm)
+{
+    return rules[algorithm];
+}
+
+static lr_status check_rule(const lr_recon_params *params)
+{
+    const int algorithm = (int)params->algorithm;
+    if (algorithm < 0 || algorithm >= NUM_RULES) {
+        return lr_error(params->log, LR_USAGE, "algorithm %d does not exist: give 0 to %d",
+                        algorithm, NUM_RULES - 1);
+    }
+    LR_TRY(rules[algorithm]->check(params));
+    if (params->prior == NULL) {
+        return LR_OK;
+    }
+    return rules[algorithm]->is_penalised
+               ? lr_rdp_check(params->prior, lr_operator_get_info(params->op)->num_voxels,
+                              params->log)
+               : lr_error(params->log, LR_USAGE,
+                          "a prior belongs to BSREM: %s maximises the likelihood alone",
+                          rules[algorithm]->name);
+}
 
 static lr_status check_iterations(const lr_recon_params *params)
 {
@@ -84,6 +115,7 @@ lr_status lr_recon_check(const lr_recon_params *params, const lr_vector *image)
                         (long long)image->count, (long long)info->num_voxels);
     }
     const lr_lors *lors = info->lors;
+    LR_TRY(check_rule(params));
     LR_TRY(check_subsets(params, lors));
     LR_TRY(lr_lor_data_check(params->data, lors, "data", params->log));
     return check_additive(params, lors);
