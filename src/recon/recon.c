@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "operator/updates.h"
 #include "recon/compared.h"
+#include "recon/level.h"
 #include "recon/ranks.h"
 #include "recon/request.h"
 #include "recon/rule.h"
@@ -238,59 +239,12 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
     return LR_OK;
 }
 
-/* Of all ranks. */
-static lr_status sum_additive(struct recon *recon, double *sum)
-{
-    *sum = recon->subsets.additive_counts;
-    if (recon->subsets.is_sparse || recon->info->of_events) {
-        return LR_OK;
-    }
-    for (int k = 0; k < recon->subsets.count; k++) {
-        struct lr_compared_values with;
-        lr_vector_sums sums;
-        LR_TRY(lr_compared_get(&recon->compared, k, &with));
-        LR_TRY(lr_vector_add_up(&with.additive, NULL, &sums));
-        *sum += sums.sum;
-    }
-    return lr_comm_sum_numbers(recon->params->comm, sum, 1);
-}
-
-static void check_against_counts(const struct recon *recon, double additive)
-{
-    const double counts = recon->subsets.counts, deviation = sqrt(counts);
-    if (additive > counts + 5.0 * deviation) {
-        lr_warn(recon->params->log,
-                "the additive term adds up to %g counts, more than the %g that were measured, so "
-                "that next to nothing is left for the image: is it of this acquisition, in counts?",
-                additive, counts);
-    }
-}
-
-/* Of the uniform image to start from. Alone, EM and RAMLA find an image's size in one update. Beside an
- * additive term they do not: one that explains little of the counts is multiplied by at most the ratio
- * of counts to term, update by update. It starts with what the term leaves of the counts then. */
-static lr_status find_level(struct recon *recon, float *level)
-{
-    const double counts = recon->subsets.counts, least = 0.01;
-    double additive;
-    *level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
-    if (!recon->compared.has_additive) {
-        return LR_OK;
-    }
-    LR_TRY(sum_additive(recon, &additive));
-    check_against_counts(recon, additive);
-    if (!recon->rule->is_penalised && counts > 0.0 && recon->seen_counts > 0.0) {
-        *level = (float)(fmax(counts - additive, least * counts) / recon->seen_counts);
-    }
-    return LR_OK;
-}
-
 /* Voxels that no LOR sees start at 0 and stay there. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
     const float *initial = recon->params->initial;
-    float level;
-    LR_TRY(find_level(recon, &level));
+    float level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
+    LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, recon->rule->is_penalised, &level));
     float *image = host->values;
     bool has_sensitive = false, has_activity = false;
     for (int64_t v = 0; v < host->count; v++) {
