@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/tables.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #ifndef LR_CUDA_LISTMODE_ORDER_H
 #define LR_CUDA_LISTMODE_ORDER_H
 
-#include "cuda_interop/listmode/tables.h"
+#include "cuda_interop/listmode/plan.h"
 
 /* Pieces of LR_CUDA_LIST_PIECE events, a group's last one shorter. Zero is none. */
 struct lr_cuda_list_order {
@@ -18,7 +18,7 @@ struct lr_cuda_list_order {
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
-    cudaStream_t stream;
+    void *stream; /* a cudaStream_t */
     lr_cuda_list_line *lines; /* [count] of the device, which are made; NULL = none */
 };
 
