@@ -18,8 +18,8 @@ struct lr_cuda_list_order {
 struct lr_cuda_list_order_params {
     const struct lr_listmode_backend_params *backend;
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
-    void *stream; /* a cudaStream_t */
-    lr_cuda_list_line *lines; /* [count] of the device, which are made; NULL = none */
+    void *stream;                  /* a cudaStream_t */
+    lr_cuda_list_line *lines;      /* [count] of the device, which are made; NULL = none */
 };
 
 /* Bytes that ordering takes for a while, beside the events. */
