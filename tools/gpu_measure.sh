@@ -1,0 +1,146 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# On a machine with a GPU: the figures that docs/performance.md tells, by the commands that it names.
+#   tools/gpu_measure.sh BUILD_FOLDER OUT_FOLDER STEP...
+# Steps, each with the seconds that it takes at most:
+#   projections  whole eXplore Vista, updates of OSEM by the wall and by the device         120
+#   rows         rows of Vista's matrix to memory                                            60
+#   listmode     a million random lines on cuda and compute, every kernel                   240
+#   peers        the list-mode paper's tables and figures                                   200
+#   script       tools/reproduce/listmode.sh, small, cuda against native                    200
+#   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       300
+#   direct       the DIRECT papers' experiment and benchmark at their size                  600
+#   cluster      the cluster paper's figures at its size                                    360
+# What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
+# then 1; one that takes longer than its step may is ended, and fails.
+# shellcheck disable=SC2317 # steps are called by their names
+set -uo pipefail
+[ $# -ge 3 ] || {
+    sed -n '4,14s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+}
+build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
+root=$(realpath "$(dirname "$0")/..")
+shift 2
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+mkdir -p "$out"
+failed=0
+export PYTHON=${PYTHON:-python3}
+figures=()
+"$PYTHON" -c "import matplotlib" 2> /dev/null || figures=(--no-figures)
+
+# limited SECONDS COMMAND...
+limited() {
+    local seconds=$1 start=$SECONDS code
+    shift
+    echo "-- $*"
+    timeout --signal=INT --kill-after=10 "$seconds" "$@" 2>&1
+    code=$?
+    echo "-- $((SECONDS - start)) s, exit code $code"
+    [ "$code" -eq 0 ] || failed=1
+}
+
+measure_projections() {
+    local subsets
+    for subsets in 1 4 7; do
+        limited 40 "$program" bench correspondence --workload vista --backend compute --mode exact \
+            --size full --repeat 11 --updates "$subsets"
+    done
+}
+
+measure_rows() {
+    local backend
+    for backend in compute native; do
+        limited 30 "$program" matrix --scanner ge-explore-vista-dr --grid 64,64,16 --voxel-mm \
+            0.8,0.8,0.65 --backend "$backend" --mode exact --verbose -o /dev/shm/rows.h5
+        stat -c '%s bytes' /dev/shm/rows.h5
+        rm -f /dev/shm/rows.h5
+    done
+}
+
+measure_listmode() {
+    local backend kernel
+    for backend in cuda compute; do
+        for kernel in tube line exact; do
+            limited 40 "$program" bench listmode --table first --kernel "$kernel" --backend \
+                "$backend" --seconds 2
+        done
+    done
+}
+
+measure_peers() {
+    local table
+    for table in linear ladder fastmath blocks collisions public; do
+        limited 35 "$program" bench listmode --table "$table" --backend cuda --seconds 1 --repeat 3
+    done
+}
+
+measure_script() {
+    limited 200 "$root/tools/reproduce/listmode.sh" --backend cuda --reference native \
+        "${figures[@]}" --program "$program" --out "$work/listmode"
+}
+
+# Seconds of an iteration, from the second one on, and what crosses to the host in it.
+tell_iterations() {
+    "$PYTHON" - "$1" << 'PY'
+import json, statistics, sys
+told = json.load(open(sys.argv[1]))
+later = told["iterations"][1:]
+keys = ("seconds", "device_seconds", "exchange_seconds", "waiting_seconds", "to_host_bytes")
+print({key: statistics.median(k[key] for k in later) for key in keys if key in later[0]})
+print(told.get("ranks", "one process"))
+PY
+}
+
+measure_ranks() {
+    local list="$work/l.petsird" size way
+    # shellcheck disable=SC2054 # sizes have commas
+    local options=(--operator listmode --scanner penn-labr3 --events "$list" --tof-ps 375 --grid
+        144,144,48 --voxel-mm 4 --backend cuda --algorithm osem --subsets 10 --iterations 10 --json)
+    size=$(nvidia-smi -L | wc -l)
+    limited 120 "$program" simulate --scanner penn-labr3 --phantom spheres --grid 144,144,48 \
+        --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$list"
+    limited 60 sh -c '"$@" > one.json' sh "$program" recon "${options[@]}" -o "$work/one.npy"
+    tell_iterations one.json
+    for way in nccl mpi host; do
+        limited 60 sh -c '"$@" > ranks.json' sh mpirun --bind-to none -n "$size" "$program" recon \
+            "${options[@]}" --exchange "$way" -o "$work/$way.npy"
+        [ ! -e "$work/$way.npy" ] || tell_iterations ranks.json
+    done
+    "$PYTHON" - "$work" << 'PY'
+import pathlib, sys
+import numpy as np
+one = np.load(pathlib.Path(sys.argv[1]) / "one.npy").astype(float)
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*.npy")):
+    print(path.stem, "from one:", np.linalg.norm(np.load(path) - one) / np.linalg.norm(one))
+PY
+}
+
+measure_direct() {
+    limited 420 "$root/tools/reproduce/direct.sh" --size paper --counts 430000000 --iterations 20 \
+        --relaxation 0.05 "${figures[@]}" --program "$program" --out "$out/direct"
+    limited 180 "$program" bench direct --paper --backend all --seconds 1
+}
+
+measure_cluster() {
+    limited 360 "$root/tools/reproduce/cluster.sh" --size paper --iterations 4 --mu-as factors \
+        "${figures[@]}" --program "$program" --out "$out/cluster"
+}
+
+for step in "$@"; do
+    if [ "$(type -t "measure_$step")" != function ]; then
+        echo "error: there is no step $step" >&2
+        exit 2
+    fi
+done
+cd "$work" || exit 1
+echo "$(nvidia-smi -L | head -1), driver $(nvidia-smi --query-gpu=driver_version --format=csv,noheader |
+    head -1), build $build"
+for step in "$@"; do
+    echo "== $step"
+    # shellcheck disable=SC2094 # a process of its own would keep `failed` to itself
+    "measure_$step" > >(tee "$out/$step.txt")
+    wait $!
+done
+exit "$failed"
