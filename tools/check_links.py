@@ -43,8 +43,9 @@ def symbols(objects):
     done = subprocess.run(["nm", "-A", "-g", "-P", *map(str, objects)], capture_output=True, text=True,
                           check=True)
     for line in done.stdout.splitlines():
-        path, name, kind = line.split()[:3]
-        yield path.rstrip(":"), kind, name
+        path, symbol = line.split(": ", 1)  # whose folders may have blanks in their names
+        name, kind = symbol.split()[:2]
+        yield path, kind, name
 
 
 def read_outputs(build):

@@ -6,12 +6,13 @@
 
 #include <math.h>
 
-/* Of all ranks. */
+/* Of all ranks. Numbers that events have are not those of all LORs: their sum is told, or taken as 0. */
 static lr_status sum_additive(struct lr_compared *compared, double *sum)
 {
     const struct lr_subsets *subsets = compared->subsets;
-    *sum = subsets->additive_counts;
-    if (subsets->is_sparse || lr_operator_get_info(subsets->params->op)->of_events) {
+    const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
+    *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
+    if (subsets->is_sparse || of_events) {
         return LR_OK;
     }
     for (int k = 0; k < subsets->count; k++) {

@@ -122,11 +122,12 @@ class Ge(ProgramTest):
                     file[name] = values
 
     def expected(self, factors, contam):
-        """Two iterations of two subsets, to which events are dealt in turn."""
+        """Two iterations of two subsets, to which events are dealt in turn, from as many counts as there are."""
         places = [(place_mm(ids[1], ids[0]), place_mm(ids[3], ids[2])) for ids in self.pairs]
         seen = sum(row(*places[k]) * float(self.sens[k] * self.atten[k]) for k in range(len(self.pairs)))
         rows = [row(*places[k], float(-steps * STEP_MM)) for k, steps in zip(self.chosen, self.events[:, 4])]
-        x = numpy.where(seen > 0, 1.0, 0.0)
+        level = len(rows) / seen.sum() if contam.any() else 1.0
+        x = numpy.where(seen > 0, level, 0.0)
         for subset in 2 * (0, 1):
             sum_back = numpy.zeros_like(x)
             for k in range(subset, len(rows), 2):

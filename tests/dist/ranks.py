@@ -6,6 +6,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from program import preloadable  # also for those who import this file
+
 MPIRUN = shutil.which("mpirun")
 FULL = bool(os.environ.get("LORASTER_FULL"))
 HANG_S = 300

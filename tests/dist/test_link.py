@@ -6,6 +6,7 @@ is said to take such memory, and through the host; and what comes of each that i
 usage: test_link.py LORASTER RANKS TOPIC FOLDER
 """
 import array
+import atexit
 import json
 import os
 import subprocess
@@ -13,14 +14,14 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ranks import FULL, HANG_S, command, environment, need_mpirun, run_topics
+from ranks import FULL, HANG_S, command, environment, need_mpirun, preloadable, run_topics
 
 program, ranks_program = sys.argv[1], sys.argv[2]
 built = Path(sys.argv[4])
 need_mpirun(program)
 folder = tempfile.TemporaryDirectory()
 NCCL = {"LORASTER_NCCL": str(built / "nccl_stand_in.so")}
-TAKES_CUDA = {"LD_PRELOAD": str(built / "mpi_takes_cuda.so")}
+TAKES_CUDA = {"LD_PRELOAD": preloadable(built / "mpi_takes_cuda.so", atexit.register)}
 WITHOUT = {"LORASTER_NCCL": "/nowhere/libnccl.so.2"}
 
 

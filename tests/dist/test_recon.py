@@ -5,6 +5,7 @@
 usage: test_recon.py LORASTER RANKS TOPIC
 """
 import array
+import atexit
 import json
 import os
 import random
@@ -17,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ranks import FULL, HANG_S, MPIRUN, environment, mpirun, need_mpirun, run_topics
+from ranks import FULL, HANG_S, MPIRUN, environment, mpirun, need_mpirun, preloadable, run_topics
 
 program = sys.argv[1]
 need_mpirun(program)
@@ -512,7 +513,8 @@ def faults():
     assert not Path(path("c.h5")).exists() and not Path(path("x.nii")).exists()
     if "FAIL_GL" in os.environ:
         gl = [*words[:-3], "compute", *words[-2:], "-o", path("x.nii")]
-        no_memory = ["env", f"LD_PRELOAD={os.environ['FAIL_GL']}", "INJECT_KIND=gl", "INJECT_AT=9000",
+        library = preloadable(os.environ["FAIL_GL"], atexit.register)
+        no_memory = ["env", f"LD_PRELOAD={library}", "INJECT_KIND=gl", "INJECT_AT=9000",
                      f"ASAN_OPTIONS={ENVIRONMENT['ASAN_OPTIONS']}:verify_asan_link_order=0"]
         refused([program, *gl], [*no_memory, program, *gl], 1, "rank 1 of 2", "memory")
 

@@ -4,6 +4,7 @@
 iteration. On a graphics processor each takes as long as some passes.
 
 usage: test_waits.py PROGRAM FAIL_GL"""
+import atexit
 import os
 import subprocess
 import sys
@@ -12,7 +13,10 @@ import unittest
 from collections import Counter
 from pathlib import Path
 
-FAIL_GL, PROGRAM = sys.argv.pop(2), sys.argv.pop(1)
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
+from program import preloadable
+
+FAIL_GL, PROGRAM = preloadable(sys.argv.pop(2), atexit.register), sys.argv.pop(1)
 HANG_S = 600
 SUBSETS = 3
 RING = """\
