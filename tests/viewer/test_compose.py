@@ -7,13 +7,14 @@ usage: test_compose.py LORASTER SOURCE TOPIC
 """
 import json
 import math
-import os
 import resource
-import shutil
-import subprocess
+import sys
 from pathlib import Path
 
-from steps import HANG_S, SHEET, ViewTest, main, read_png
+from steps import SHEET, ViewTest, main, read_png
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "dist"))
+from ranks import MPIRUN, mpirun
 
 GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
 BARS = (888, 380, 1260, 900)  # of the panel, in a window of 1280 x 1000
@@ -36,20 +37,11 @@ class Compose(ViewTest):
     def ranks(self, count, *words):
         """The last composition of as many ranks, and the log-likelihood."""
         program = Path(self.program)
-        if shutil.which("mpirun") is None or not (program.parent / "lr_mpi.so").exists():
+        if MPIRUN is None or not (program.parent / "lr_mpi.so").exists():
             self.skipTest("no MPI")
-        environment = dict(os.environ, LORASTER_PLUGINS=str(program.parent),
-                           OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1",
-                           OMPI_MCA_rmaps_base_oversubscribe="1", OMPI_MCA_btl="self,vader",
-                           OMPI_MCA_btl_vader_single_copy_mechanism="none",
-                           OMPI_MCA_mpi_yield_when_idle="1",
-                           OMPI_MCA_hwloc_base_binding_policy="none")
-        done = subprocess.run(["mpirun", "-n", str(count), str(program), "recon", "--scanner",
-                               self.scanner, *GRID, "--data", self.path("d.h5"), "--combine",
-                               "paper", "--backend", "native", "--json", "-o", self.path("p.nii"),
-                               *words], capture_output=True, text=True, timeout=HANG_S,
-                              env=environment)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        done = mpirun(program, count, program, "recon", "--scanner", self.scanner, *GRID, "--data",
+                      self.path("d.h5"), "--combine", "paper", "--backend", "native", "--json", "-o",
+                      self.path("p.nii"), *words)
         return json.loads(done.stdout)["iterations"]
 
     def steps(self, guesses, local, subsets, iterations):
