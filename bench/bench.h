@@ -236,4 +236,6 @@ void bench_table_result(const struct bench_result *result);
 
 void bench_json(const struct bench_report *report, struct json *json);
 
+void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings, int count);
+
 #endif

@@ -119,10 +119,8 @@ static void heading_json(struct json *json, const struct bench_heading *heading)
     json_close(json, '}');
 }
 
-static void ceilings_json(struct json *json, const struct bench_result *result, int direction)
+void bench_ceilings_json(struct json *json, const struct bench_ceiling *ceilings, int count)
 {
-    struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
-    const int count = bench_model_ceilings(result, direction, ceilings);
     json_open(json, "ceilings", '[');
     for (int k = 0; k < count; k++) {
         json_open(json, NULL, '{');
@@ -152,6 +150,7 @@ static void direction_json(struct json *json, const struct bench_result *result,
 {
     const struct bench_direction *found = &result->directions[direction];
     const double voxels = (double)result->num_voxels, rate = voxels / bench_seconds(found);
+    struct bench_ceiling ceilings[BENCH_MAX_CEILINGS];
     json_open(json, direction == 0 ? "forward" : "back", '{');
     json_int(json, "runs", found->runs);
     json_bool(json, "first_run", found->first_run);
@@ -164,7 +163,7 @@ static void direction_json(struct json *json, const struct bench_result *result,
     json_number(json, "rays_per_second", unless_zero(rate * result->lines));
     json_number(json, "elements_per_second", rate * result->elements);
     passes_json(json, found);
-    ceilings_json(json, result, direction);
+    bench_ceilings_json(json, ceilings, bench_model_ceilings(result, direction, ceilings));
     json_close(json, '}');
 }
 

@@ -173,26 +173,10 @@ static void json_seconds(struct json *json, const char *key, const struct listmo
     json_close(json, '}');
 }
 
-static void json_ceilings(struct json *json, const struct listmode_outcome *outcome)
-{
-    struct bench_ceiling ceilings[3];
-    const int count = listmode_ceilings(outcome, ceilings);
-    json_open(json, "ceilings", '[');
-    for (int k = 0; k < count; k++) {
-        json_open(json, NULL, '{');
-        json_text(json, "what", ceilings[k].what);
-        json_text(json, "unit", ceilings[k].unit);
-        json_number(json, "rate", ceilings[k].rate);
-        json_number(json, "ceiling", ceilings[k].ceiling);
-        json_number(json, "fraction", ceilings[k].fraction);
-        json_close(json, '}');
-    }
-    json_close(json, ']');
-}
-
 static void json_outcome(const struct listmode_bench *bench, struct json *json,
                          const struct listmode_outcome *outcome)
 {
+    struct bench_ceiling ceilings[3];
     json_open(json, NULL, '{');
     json_text(json, "table", outcome->way.what->table);
     json_ints(json, "size", outcome->way.what->size, 3);
@@ -216,7 +200,7 @@ static void json_outcome(const struct listmode_bench *bench, struct json *json,
     json_number(json, "visits_a_line", outcome->visits);
     json_number(json, "voxels_per_s",
                 2 * outcome->visits * (double)outcome->lines / outcome->iteration.wall);
-    json_ceilings(json, outcome);
+    bench_ceilings_json(json, ceilings, listmode_ceilings(outcome, ceilings));
     json_number(json, "joules", outcome->joules);
     json_text(json, "energy_source", outcome->joules > 0 ? outcome->energy_source : NULL);
     json_int(json, "block_threads", outcome->way.threads);

@@ -63,7 +63,7 @@ void take_point(Exact exact, ivec2 at, float angle)
 // points along either axis, so that the threads of a group do the same.
 void each_of_columns(Exact exact)
 {
-    while (walk_on_by_blocks(exact.walk, exact.sight, exact.line, exact.reach)) {
+    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 2)) {
         vec2 ways = ways_of(exact);
         ivec2 first = exact.walk.at, count = min(exact.walk.high - first, ivec2(2));
         for (int i = 0; i < count.x; i++) {
@@ -91,7 +91,7 @@ void each_element(uint k)
         return;
     }
 #endif
-    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach)) {
+    while (walk_on(exact.walk, exact.sight, exact.line, exact.reach, 1)) {
         take_point(exact, exact.walk.at,
                    angle_of(exact.sight, off_of(exact.walk, exact.walk.at), ways_of(exact)));
     }

@@ -101,29 +101,12 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
     }
 }
 
-// To the next point; false: there is none.
-bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach)
+// To the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none.
+bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
 {
-    walk.at.x++;
+    walk.at.x += step;
     if (walk.at.x >= walk.high.x) {
-        walk.at = ivec2(walk.low.x, walk.at.y + 1);
-    }
-    while (walk.at.y >= walk.high.y) {
-        walk.plane++;
-        if (walk.plane >= walk.last) {
-            return false;
-        }
-        open_plane(walk, sight, line, reach);
-    }
-    return true;
-}
-
-// To the next two by two points of a plane, of which walk.at is the lowest one; false: there are none.
-bool walk_on_by_blocks(inout Walk walk, inout Sight sight, Line line, vec4 reach)
-{
-    walk.at.x += 2;
-    if (walk.at.x >= walk.high.x) {
-        walk.at = ivec2(walk.low.x, walk.at.y + 2);
+        walk.at = ivec2(walk.low.x, walk.at.y + step);
     }
     while (walk.at.y >= walk.high.y) {
         walk.plane++;

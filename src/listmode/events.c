@@ -404,6 +404,18 @@ lr_status lr_listmode_events_init(struct lr_listmode_events *events,
     return lr_listmode_events_arrange(events, params);
 }
 
+int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)
+{
+    int64_t longest = 0;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            const int64_t count = events->groups[r][g + 1] - events->groups[r][g];
+            longest = count > longest ? count : longest;
+        }
+    }
+    return longest;
+}
+
 void lr_listmode_events_finish(struct lr_listmode_events *events)
 {
     free(events->offsets);

@@ -55,6 +55,9 @@ lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
                                      const lr_listmode_params *params);
 
+/* Events of the largest group of any range; they are arranged. */
+int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
+
 /* Standard deviation of an event's time of flight in mm; 0 = it has none. */
 static inline double lr_listmode_sigma(const struct lr_listmode_events *events,
                                        const int32_t crystals[2])

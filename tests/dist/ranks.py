@@ -12,6 +12,14 @@ from program import preloadable  # also for those who import this file
 MPIRUN = shutil.which("mpirun")
 FULL = bool(os.environ.get("LORASTER_FULL"))
 HANG_S = 300
+RING = """\
+name: small ring
+ring: {radius_mm: 30, modules: 8, rings: 1}
+module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
+coincidence: {field_of_view_mm: 30}
+tof: {resolution_ps: 400}
+"""
+GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
 
 
 def need_mpirun(program):

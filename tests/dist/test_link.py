@@ -14,7 +14,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from ranks import FULL, HANG_S, command, environment, need_mpirun, preloadable, run_topics
+from ranks import FULL, GRID, HANG_S, RING, command, environment, need_mpirun, preloadable, run_topics
 
 program, ranks_program = sys.argv[1], sys.argv[2]
 built = Path(sys.argv[4])
@@ -70,14 +70,6 @@ def link_faults():
     assert "rank 1 is alone" in said and "CUDA says" in said, said
 
 
-RING = """\
-name: small ring
-ring: {radius_mm: 30, modules: 8, rings: 1}
-module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
-coincidence: {field_of_view_mm: 30}
-tof: {resolution_ps: 400}
-"""
-GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
 PLUGINS = {"LORASTER_PLUGINS": str(built / "plugins"), "LR_TEST_SHARED_BYTES": "50000",
            "LR_TEST_FAKE_RENDERS": "1", **NCCL}
 

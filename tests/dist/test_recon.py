@@ -18,7 +18,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from ranks import FULL, HANG_S, MPIRUN, environment, mpirun, need_mpirun, preloadable, run_topics
+from ranks import FULL, GRID, HANG_S, MPIRUN, RING, environment, mpirun, need_mpirun, preloadable, run_topics
 
 program = sys.argv[1]
 need_mpirun(program)
@@ -26,14 +26,6 @@ folder = tempfile.TemporaryDirectory()
 ENVIRONMENT = dict(environment(program), LORASTER_LIBEXEC=str(Path(program).parent))
 os.environ["LORASTER_LIBEXEC"] = str(Path(program).parent)
 
-RING = """\
-name: small ring
-ring: {radius_mm: 30, modules: 8, rings: 1}
-module: {crystals: [4, 4], pitch_mm: [4, 4], face_mm: [3.8, 3.8], depth_mm: 10}
-coincidence: {field_of_view_mm: 30}
-tof: {resolution_ps: 400}
-"""
-GRID = ["--grid", "12,11,5", "--voxel-mm", "2"]
 # Sums of floats over all LORs, taken in parts, differ by some 1e-7 in each of ten iterations.
 CLOSE = 1e-5
 

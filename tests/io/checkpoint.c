@@ -29,34 +29,45 @@ static lr_checkpoint make(float *values)
     return checkpoint;
 }
 
-static void what_is_written_comes_back(void **state)
-{
+/* One in a file. */
+struct fixture {
     float values[NUM_IMAGES * NUM_VALUES];
+    lr_checkpoint checkpoint;
     struct test_folder folder;
     char path[128];
-    const lr_checkpoint checkpoint = make(values);
+};
+
+static void open_fixture(struct fixture *fixture)
+{
+    fixture->checkpoint = make(fixture->values);
+    folder_init(&fixture->folder);
+    folder_file(&fixture->folder, fixture->path, "c.h5");
+    assert_int_equal(lr_checkpoint_write(fixture->path, &fixture->checkpoint, NULL), LR_OK);
+}
+
+static void what_is_written_comes_back(void **state)
+{
+    struct fixture fixture;
     lr_checkpoint back;
     (void)state;
-    folder_init(&folder);
-    folder_file(&folder, path, "c.h5");
-    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
-    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_OK);
+    open_fixture(&fixture);
+    assert_int_equal(lr_checkpoint_read(fixture.path, key, &back, NULL), LR_OK);
     assert_string_equal(back.key, key);
-    assert_memory_equal(&back.grid, &checkpoint.grid, sizeof(back.grid));
+    assert_memory_equal(&back.grid, &fixture.checkpoint.grid, sizeof(back.grid));
     assert_int_equal(back.num_images, NUM_IMAGES);
     assert_int_equal(back.num_values, NUM_VALUES);
-    assert_memory_equal(back.images, values, sizeof(values));
+    assert_memory_equal(back.images, fixture.values, sizeof(fixture.values));
     assert_int_equal(back.iterations, 12);
     assert_int_equal(back.ranks, 3);
     assert_int_equal(back.frame, 2);
     assert_int_equal(back.guess_iterations, 1);
     assert_int_equal(back.local_iterations, 5);
-    assert_true(back.log_likelihood == checkpoint.log_likelihood);
+    assert_true(back.log_likelihood == fixture.checkpoint.log_likelihood);
     lr_checkpoint_finish(&back);
-    assert_int_equal(lr_checkpoint_read(path, NULL, &back, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(fixture.path, NULL, &back, NULL), LR_OK);
     lr_checkpoint_finish(&back);
     lr_checkpoint_finish(&back);
-    folder_finish(&folder);
+    folder_finish(&fixture.folder);
 }
 
 static void another_key_is_refused(void **state)
@@ -73,76 +84,63 @@ static void another_key_is_refused(void **state)
         {"backend native; subsets 2; bootstrap replicate 7; measurement, contents 0123",
          "now it is bootstrap replicate 7"},
     };
-    float values[NUM_IMAGES * NUM_VALUES];
-    struct test_folder folder;
-    char path[128];
-    const lr_checkpoint checkpoint = make(values);
+    struct fixture fixture;
     lr_checkpoint back;
     (void)state;
-    folder_init(&folder);
-    folder_file(&folder, path, "c.h5");
-    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
+    open_fixture(&fixture);
     for (size_t k = 0; k < sizeof(others) / sizeof(others[0]); k++) {
         struct test_log log;
         test_log_init(&log);
-        assert_int_equal(lr_checkpoint_read(path, others[k].key, &back, &log.log), LR_USAGE);
+        assert_int_equal(lr_checkpoint_read(fixture.path, others[k].key, &back, &log.log),
+                         LR_USAGE);
         assert_non_null(strstr(log.error, others[k].words));
-        assert_non_null(strstr(log.error, path));
+        assert_non_null(strstr(log.error, fixture.path));
         assert_null(back.images);
     }
-    folder_finish(&folder);
+    folder_finish(&fixture.folder);
 }
 
 static void damage_is_refused(void **state)
 {
-    float values[NUM_IMAGES * NUM_VALUES];
-    struct test_folder folder;
-    char path[128];
-    const lr_checkpoint checkpoint = make(values);
+    struct fixture fixture;
     lr_checkpoint back;
     size_t count;
     (void)state;
-    folder_init(&folder);
-    folder_file(&folder, path, "c.h5");
-    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
-    unsigned char *bytes = bytes_read(path, &count);
+    open_fixture(&fixture);
+    unsigned char *bytes = bytes_read(fixture.path, &count);
     for (size_t kept = 0; kept < count; kept += count / 9 + 1) {
         struct test_log log;
         test_log_init(&log);
-        bytes_write(path, bytes, kept);
-        assert_int_equal(lr_checkpoint_read(path, key, &back, &log.log), LR_BAD_INPUT);
-        assert_non_null(strstr(log.error, path));
+        bytes_write(fixture.path, bytes, kept);
+        assert_int_equal(lr_checkpoint_read(fixture.path, key, &back, &log.log), LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, fixture.path));
     }
     free(bytes);
-    values[7] = -1.0f;
-    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
-    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_BAD_INPUT);
-    folder_finish(&folder);
+    fixture.values[7] = -1.0f;
+    assert_int_equal(lr_checkpoint_write(fixture.path, &fixture.checkpoint, NULL), LR_OK);
+    assert_int_equal(lr_checkpoint_read(fixture.path, key, &back, NULL), LR_BAD_INPUT);
+    folder_finish(&fixture.folder);
 }
 
 static void a_full_disk_leaves_the_last_one(void **state)
 {
-    float values[NUM_IMAGES * NUM_VALUES];
-    struct test_folder folder;
+    struct fixture fixture;
     struct test_log log;
-    char path[128];
-    lr_checkpoint checkpoint = make(values), back;
+    lr_checkpoint back;
     (void)state;
-    folder_init(&folder);
-    folder_file(&folder, path, "c.h5");
-    assert_int_equal(lr_checkpoint_write(path, &checkpoint, NULL), LR_OK);
-    checkpoint.iterations = 13;
+    open_fixture(&fixture);
+    fixture.checkpoint.iterations = 13;
     test_log_init(&log);
     const struct rlimit before = disk_fill(1000);
-    const lr_status status = lr_checkpoint_write(path, &checkpoint, &log.log);
+    const lr_status status = lr_checkpoint_write(fixture.path, &fixture.checkpoint, &log.log);
     disk_empty(before);
     assert_int_equal(status, LR_FAILED);
-    assert_non_null(strstr(log.error, path));
-    assert_int_equal(folder_visit(&folder, false), 1);
-    assert_int_equal(lr_checkpoint_read(path, key, &back, NULL), LR_OK);
+    assert_non_null(strstr(log.error, fixture.path));
+    assert_int_equal(folder_visit(&fixture.folder, false), 1);
+    assert_int_equal(lr_checkpoint_read(fixture.path, key, &back, NULL), LR_OK);
     assert_int_equal(back.iterations, 12);
     lr_checkpoint_finish(&back);
-    folder_finish(&folder);
+    folder_finish(&fixture.folder);
 }
 
 int main(void)

@@ -328,31 +328,14 @@ template <bool Leaning, bool Tof> struct exact_event {
         }
     }
 
-    /* To the next point; false: there is none. */
-    __host__ __device__ bool walk_on()
+    /* To the next `step` by `step` points of a plane, of which walk.point is the lowest one; false: there are
+     * none. */
+    __host__ __device__ bool walk_on(int step)
     {
-        walk.point[0]++;
+        walk.point[0] += step;
         if (walk.point[0] >= walk.high[0]) {
             walk.point[0] = walk.low[0];
-            walk.point[1]++;
-        }
-        while (walk.point[1] >= walk.high[1]) {
-            walk.plane++;
-            if (walk.plane >= walk.last) {
-                return false;
-            }
-            open_plane();
-        }
-        return true;
-    }
-
-    /* To the next two by two points of a plane, of which walk.point is the lowest one; false: there are none. */
-    __host__ __device__ bool walk_on_by_blocks()
-    {
-        walk.point[0] += 2;
-        if (walk.point[0] >= walk.high[0]) {
-            walk.point[0] = walk.low[0];
-            walk.point[1] += 2;
+            walk.point[1] += step;
         }
         while (walk.point[1] >= walk.high[1]) {
             walk.plane++;
@@ -441,7 +424,7 @@ template <bool Leaning, bool Tof> struct exact_event {
                 return;
             }
         }
-        while (walk_on()) {
+        while (walk_on(1)) {
             const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
             float ways[2];
             find_ways(ways);
@@ -464,7 +447,7 @@ template <bool Leaning, bool Tof> struct exact_event {
     template <class Each>
     __host__ __device__ void each_of_columns(const lr_cuda_list_frame &frame, Each &each)
     {
-        while (walk_on_by_blocks()) {
+        while (walk_on(2)) {
             const float plane = voxel_along(0, walk.plane);
             float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
             find_ways(ways);

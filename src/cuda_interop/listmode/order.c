@@ -22,18 +22,6 @@ struct ordering {
     lr_cuda_list_piece *pieces; /* on the device */
 };
 
-static int64_t longest_group(const struct lr_listmode_events *events)
-{
-    int64_t longest = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            const int64_t count = events->groups[r][g + 1] - events->groups[r][g];
-            longest = count > longest ? count : longest;
-        }
-    }
-    return longest;
-}
-
 static int64_t pieces_of(int64_t count)
 {
     return (count + LR_CUDA_LIST_PIECE - 1) / LR_CUDA_LIST_PIECE;
@@ -41,7 +29,7 @@ static int64_t pieces_of(int64_t count)
 
 int64_t lr_cuda_list_order_bytes(const struct lr_listmode_events *events)
 {
-    const int64_t longest = longest_group(events);
+    const int64_t longest = lr_listmode_longest_group(events);
     int64_t room = 0;
     (void)lr_cuda_list_sort_room(longest, &room);
     return longest * EVENT_BYTES + room + pieces_of(longest) * (int64_t)sizeof(lr_cuda_list_piece);
@@ -60,7 +48,7 @@ static void *allocate(struct ordering *ordering, int64_t bytes)
 
 static lr_status open_ordering(struct ordering *ordering)
 {
-    const int64_t longest = longest_group(ordering->params->backend->events);
+    const int64_t longest = lr_listmode_longest_group(ordering->params->backend->events);
     lr_cuda_list_sort *sort = &ordering->sort;
     bool has_all = true;
     LR_TRY(check(ordering, lr_cuda_list_sort_room(longest, &sort->room_bytes)));

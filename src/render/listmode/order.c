@@ -84,23 +84,11 @@ static void order_group(struct group *group, struct lr_listmode_ticket *spare, u
     }
 }
 
-static int64_t longest_group(const struct lr_listmode_events *events)
-{
-    int64_t longest = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-            const int64_t count = events->groups[r][g + 1] - events->groups[r][g];
-            longest = count > longest ? count : longest;
-        }
-    }
-    return longest;
-}
-
 uint32_t *lr_listmode_order(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
     const lr_log *log = compute->params.log;
-    const int64_t longest = longest_group(events);
+    const int64_t longest = lr_listmode_longest_group(events);
     struct lr_listmode_ticket *tickets[2];
     uint32_t *order = lr_alloc(events->layout.count, sizeof(*order), "ordering events", log);
     for (int k = 0; k < 2; k++) {
