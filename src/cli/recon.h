@@ -130,6 +130,7 @@ struct recon {
     struct recon_step *steps; /* owned [iterations], beside history; NULL with frames */
     double iterating_s, noting_s;
     uint64_t digest;          /* of what was read, of all ranks; 0 = of nothing */
+    uint64_t beside;          /* alike, of what is known of events beside them */
     lr_checkpoint checkpoint; /* that this run goes on from */
     const float *start;       /* in it: the operator's image to begin with; NULL = there is none */
     int saved;                /* iterations when a checkpoint was written last */

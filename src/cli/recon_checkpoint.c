@@ -27,11 +27,8 @@ void recon_read_checkpoint(struct cli_args *args, struct recon_request *request)
     request->checkpoint = args_text(args, "--checkpoint");
     request->checkpoint_every = (int)args_int(args, "--checkpoint-every", 1, range);
     request->resumes = args_has(args, "--resume");
-    if (request->checkpoint == NULL) {
-        if (request->resumes || args_has(args, "--checkpoint-every")) {
-            args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
-        }
-        return;
+    if (request->checkpoint == NULL && (request->resumes || args_has(args, "--checkpoint-every"))) {
+        args_complain(args, "--resume and --checkpoint-every need --checkpoint FILE");
     }
 }
 
@@ -74,6 +71,81 @@ static void add(struct key *key, const char *format, ...)
     key->used += length > 0 && (size_t)length < room ? (size_t)length : room;
 }
 
+static void add_contents(struct key *key, const char *what, uint64_t digest)
+{
+    add(key, "; %s, contents %016llx", what, (unsigned long long)digest);
+}
+
+static uint64_t digest_scanner(const lr_scanner *scanner)
+{
+    const lr_coincidence *rules = &scanner->coincidence;
+    const double whole[] = {rules->field_of_view_mm, rules->min_module_difference,
+                            rules->limits_ring_difference ? rules->max_ring_difference : -1,
+                            scanner->detection_depth_mm, scanner->crystal_mu_per_mm};
+    uint64_t digest = recon_digest(0, whole, sizeof(whole));
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        const double *c = module->centre_mm, *u = module->u, *v = module->v;
+        const double numbers[] = {c[0],
+                                  c[1],
+                                  c[2],
+                                  u[0],
+                                  u[1],
+                                  u[2],
+                                  v[0],
+                                  v[1],
+                                  v[2],
+                                  module->crystals[0],
+                                  module->crystals[1],
+                                  module->pitch_mm[0],
+                                  module->pitch_mm[1],
+                                  module->face_mm[0],
+                                  module->face_mm[1],
+                                  module->depth_mm,
+                                  module->layer};
+        digest = recon_digest(digest, numbers, sizeof(numbers));
+    }
+    return digest;
+}
+
+static uint64_t digest_image(const lr_image *image)
+{
+    const lr_grid *grid = &image->grid;
+    const double lengths[] = {grid->voxel_mm[0],  grid->voxel_mm[1],  grid->voxel_mm[2],
+                              grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]};
+    uint64_t digest = recon_digest(0, grid->size, sizeof(grid->size));
+    digest = recon_digest(digest, lengths, sizeof(lengths));
+    return recon_digest(digest, image->values,
+                        lr_grid_num_voxels(grid) * (int64_t)sizeof(*image->values));
+}
+
+/* Files of one name may hold other values when a run is gone on with. */
+static void add_inputs(const struct recon *recon, struct key *key)
+{
+    const lr_scanner *scanner = recon->setup.scanner;
+    const float *efficiencies = recon->inputs.factors.efficiencies;
+    if (scanner != NULL) {
+        add_contents(key, "geometry", digest_scanner(scanner));
+    }
+    if (scanner != NULL && efficiencies != NULL) {
+        add_contents(
+            key, "efficiencies",
+            recon_digest(0, efficiencies, scanner->num_crystals * (int64_t)sizeof(*efficiencies)));
+    }
+    if (recon->setup.mu != NULL) {
+        add_contents(key,
+                     recon->request.mu_as == RECON_MU_LINES ? "attenuation along lines"
+                                                            : "attenuation as factors",
+                     digest_image(recon->setup.mu));
+    }
+    if (recon->inputs.kappa != NULL) {
+        add_contents(key, "the prior's weights", digest_image(recon->inputs.kappa));
+    }
+    if (recon->beside != 0) {
+        add_contents(key, "what is known beside events", recon->beside);
+    }
+}
+
 /* What the model of a family has beside. */
 static void add_family(const struct recon *recon, struct key *key)
 {
@@ -81,10 +153,11 @@ static void add_family(const struct recon *recon, struct key *key)
     const lr_resolution *resolution = &recon->direct.kernel.resolution;
     if (events != NULL) {
         add(key,
-            "; kernel %d %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
+            "; kernel %d%s %.9g %.9g; blobs of %.9g mm; times of flight %s; sensitivity of %lld "
             "lines",
-            (int)events->kernel, events->tube.width_mm, events->tube.fwhm_mm,
-            events->blobs.radius_mm, recon->frames.has_tof ? "yes" : "no",
+            (int)events->kernel, events->tube.as_paper ? " as in the paper" : "",
+            events->tube.width_mm, events->tube.fwhm_mm, events->blobs.radius_mm,
+            recon->frames.has_tof ? "yes" : "no",
             (long long)recon->frames.params->sensitivity_lines);
     } else if (recon->request.family == RECON_DIRECT) {
         add(key, "; kernel %.9g ps %d %.9g %.9g mm; factors %s", resolution->tof_ps,
@@ -108,6 +181,7 @@ static void add_model(const struct recon *recon, struct key *key)
         info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
         info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
     add_family(recon, key);
+    add_inputs(recon, key);
     add(key, "; efficiencies %s; attenuation %s; randoms %s",
         request->efficiencies != NULL ? "yes" : "none", recon->setup.mu != NULL ? "yes" : "none",
         recon->inputs.randoms != NULL ? "yes" : "none");

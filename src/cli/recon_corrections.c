@@ -51,6 +51,22 @@ static lr_status check_order(const struct recon *recon)
     return LR_OK;
 }
 
+/* For checkpoints, before ranks take their own. */
+static void digest_numbers(struct recon *recon, const float *numbers, int64_t count)
+{
+    if (recon->request.checkpoint != NULL) {
+        recon->beside = recon_digest(recon->beside, numbers, count * (int64_t)sizeof(*numbers));
+    }
+}
+
+static void digest_corrections(struct recon *recon)
+{
+    const lr_event_corrections *corrections = recon->inputs.corrections;
+    digest_numbers(recon, corrections->factors, corrections->count);
+    digest_numbers(recon, corrections->additive, corrections->count);
+    digest_numbers(recon, corrections->lors->values, corrections->lors->count);
+}
+
 lr_status recon_read_corrections(struct recon *recon)
 {
     struct recon_inputs *inputs = &recon->inputs;
@@ -62,6 +78,7 @@ lr_status recon_read_corrections(struct recon *recon)
     if (inputs->corrections == NULL) {
         return report_reason(recon->setup.report);
     }
+    digest_corrections(recon);
     inputs->sensitivity_factors = lr_lor_data_source(inputs->corrections->lors);
     recon->setup.params.factors = &inputs->sensitivity_factors;
     return check_order(recon);
@@ -140,6 +157,7 @@ static lr_status spread_data(struct recon *recon, double window_mm)
         return report_reason(recon->setup.report);
     }
     recon->inputs.additive_sum = common_sum(all->values, all->count);
+    digest_numbers(recon, all->values, all->count);
     for (int64_t k = 0; k < recon->inputs.list->count; k++) {
         const int32_t *crystals = recon->inputs.list->events[k].crystals;
         const int64_t lor = lr_lors_number(lors, crystals[0], crystals[1]);

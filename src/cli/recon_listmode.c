@@ -85,11 +85,10 @@ static lr_status read_events(struct recon *recon)
     return LR_OK;
 }
 
-/* On ranks each has some of the events of each. */
 static lr_status check_subsets(const struct recon *recon)
 {
     const int64_t count = recon->inputs.list->count;
-    return recon->own.frames != NULL || recon->request.subsets <= count
+    return recon->request.subsets <= count
                ? LR_OK
                : report_error(recon->setup.report, LR_USAGE,
                               "%d subsets: they are made of ranges of events, of which there are "
@@ -108,13 +107,6 @@ static lr_status sort_events(struct recon *recon)
     inputs->events = inputs->list->info.counts;
     if (recon->frames.count == 0) {
         recon_say_events(recon);
-    }
-    if (recon->cluster.size <= 1 && inputs->list->count > 0 &&
-        recon->request.subsets > inputs->list->count) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "%d subsets: they are made of ranges of events, of which there are "
-                            "%lld; give 1 to that many, and far fewer for an image",
-                            recon->request.subsets, (long long)inputs->list->count);
     }
     recon->digest = 0;
     for (int64_t k = 0; recon->request.checkpoint != NULL && k < inputs->list->count; k++) {
@@ -291,6 +283,12 @@ static bool settle_time(struct recon *recon, struct cli_args *args)
         for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
             info->kinds.tof[k].resolution_ps = asked;
         }
+    }
+    recon->beside =
+        recon_digest(recon->beside, &info->tof_resolution_ps, sizeof(info->tof_resolution_ps));
+    for (int k = 0; info->kinds.tof != NULL && k < info->kinds.count * info->kinds.count; k++) {
+        const double resolution_ps = info->kinds.tof[k].resolution_ps;
+        recon->beside = recon_digest(recon->beside, &resolution_ps, sizeof(resolution_ps));
     }
     return info->has_tof && !args_has(args, "--without-tof");
 }

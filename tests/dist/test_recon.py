@@ -258,6 +258,26 @@ def distributed():
     assert steps[-1]["log_likelihood"] > steps[0]["log_likelihood"]
 
 
+def other_inputs():
+    """Files of the same names that hold other values."""
+    checkpoint = ["--checkpoint", path("other.h5")]
+    listmode = [*events(), "--sensitivity-lines", 5000, "--additive", path("b.h5")]
+    efficient = [*counts(), "--efficiencies", path("e.txt")]
+    for words, file, what in ((efficient, "e.txt", "efficiencies"),
+                              (listmode, "b.h5", "what is known beside events")):
+        for value in (1, 2):
+            if file == "e.txt":
+                Path(path(file)).write_text(f"{value}\n" * 128)
+            else:
+                run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 100 * value,
+                    "--backend", "native", "--expected", "-o", path(file))
+            more = ["--resume"] if value == 2 else []
+            done = run(*words, "--iterations", 1 + value, *checkpoint, *more, "-o", path("x.nii"),
+                       code=2 if value == 2 else 0)
+        assert f"other contents of: {what}" in done.stderr, done.stderr
+        Path(path("other.h5")).unlink()
+
+
 def resume():
     words = [*counts(), "--deterministic", "--algorithm", "osem", "--subsets", 2]
     checkpoint = ["--checkpoint", path("c.h5")]
@@ -279,6 +299,8 @@ def resume():
     done = ranks(2, *words, "--iterations", 7, *checkpoint, "--resume", "-o", path("x.nii"), code=2)
     assert done.stderr.count("loraster: error") == 1, done.stderr
     assert "other contents of: measurement" in done.stderr, done.stderr
+    other_inputs()
+    Path(path("c.h5")).write_bytes(raw)
     # An image to start from, whatever the rest is; it knows how many iterations made it.
     steps = json.loads(run(*words[:-4], "--iterations", 1, "--initial", path("c.h5"), "--json", "-o",
                            path("x.nii")).stdout)["iterations"]
