@@ -43,6 +43,10 @@ static lr_status measure(struct listmode_bench *bench, const struct listmode_way
     CLI_TRY(open_scanner(bench, way->what));
     *outcome = (struct listmode_outcome){.way = *way};
     const lr_status status = listmode_measure(bench, outcome);
+    if (status != LR_OK) { /* it is not counted among those that are freed at the end */
+        free(outcome->image);
+        outcome->image = NULL;
+    }
     if ((status == LR_NO_DEVICE || status == LR_USAGE) && bench->is_all) {
         report_info(bench->report, "%s is left out", way->backend);
         return LR_OK;

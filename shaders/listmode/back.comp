@@ -13,13 +13,9 @@
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
-#include "listmode/fixed64.glsl"
+#include "listmode/sums.glsl"
 
 layout(local_size_x = LR_EVENTS_GROUP) in;
-
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
-    uint sums[]; // [voxels][2]
-};
 
 shared int cells[CELLS];
 shared int cell_bits;             // a value of 1 is 2 to this in a cell
@@ -75,21 +71,6 @@ void add_four(int cell, bool is_row, bvec4 is_column, vec4 terms)
     add_to_cell(cell + 3, is_row && is_column.w, whole.w);
 }
 
-bool is_within(int at, int count)
-{
-    return uint(at) < uint(count);
-}
-
-bvec4 columns_of(Box box)
-{
-    return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));
-}
-
-float sum_of(vec4 four)
-{
-    return four.x + four.y + (four.z + four.w);
-}
-
 // The factor of the shares of a slice, of which this is the sum.
 float factor_of(float factor, float sum)
 {
@@ -139,17 +120,6 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
 
 // --- of any size ---
 
-// To the image's sums.
-void add_to_sums(int voxel, float term)
-{
-    if (sums_are_floats()) {
-        ADD_FLOAT(sums[2 * voxel], term)
-    } else {
-        uvec2 words = to_words(term);
-        ADD_WORDS(sums[2 * voxel], sums[2 * voxel + 1], words)
-    }
-}
-
 // first: the voxel that is the slab's first cell; to_cells: else to the image's sums.
 void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 {
@@ -163,12 +133,12 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
     for (int v = from; v < to; v++) {
         Row shares = row_of(kernel, slice.box, v);
         for (int u = 0; u < kernel.width.x; u++) {
-            float term = factor * share_of(kernel, shares, u);
+            float share = share_of(kernel, shares, u), term = factor * share;
             int cell = slice.cell + v * size.y + u;
             bool is_held = is_within(slice.box.low.x + u, size.y);
             if (to_cells) {
                 add_to_cell(cell, is_held, nearest(vec4(term)).x);
-            } else if (is_held && term != 0.0) {
+            } else if (is_held && share > 0.0) {
                 add_to_sums(first + cell, term);
             }
         }

@@ -11,23 +11,9 @@
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"
-#include "listmode/fixed64.glsl"
+#include "listmode/sums.glsl"
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
-
-layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
-    uint sums[]; // [voxels][2]
-};
-
-void add_term(int cell, float term)
-{
-    if (sums_are_floats()) {
-        ADD_FLOAT(sums[2 * cell], term)
-    } else {
-        uvec2 words = to_words(term);
-        ADD_WORDS(sums[2 * cell], sums[2 * cell + 1], words)
-    }
-}
 
 // The line's value, and what is not added yet of a voxel.
 float value, sum = 0.0;
@@ -38,7 +24,7 @@ void take(ivec3 voxel, float element)
 {
     int at = cell_of(voxel);
     if (at != cell && sum != 0.0) {
-        add_term(cell, sum);
+        add_to_sums(cell, sum);
         sum = 0.0;
     }
     cell = at;
@@ -57,6 +43,6 @@ void main()
     }
     each_element(k);
     if (sum != 0.0) {
-        add_term(cell, sum);
+        add_to_sums(cell, sum);
     }
 }

@@ -39,11 +39,6 @@ struct Seen {
     float sum, shares;
 };
 
-bool is_within(int at, int count)
-{
-    return uint(at) < uint(count);
-}
-
 float see_voxel(bool is_voxel, int slice, int first, int k)
 {
     return is_voxel ? VOXEL(slice, first, k) : 0.0;
@@ -56,16 +51,6 @@ float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 s
            shares.y * see_voxel(is_row && is_column.y, slice, first, k + 1) +
            (shares.z * see_voxel(is_row && is_column.z, slice, first, k + 2) +
             shares.w * see_voxel(is_row && is_column.w, slice, first, k + 3));
-}
-
-bvec4 columns_of(Box box)
-{
-    return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));
-}
-
-float sum_of(vec4 four)
-{
-    return four.x + four.y + (four.z + four.w);
 }
 
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)

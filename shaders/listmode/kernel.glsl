@@ -150,3 +150,19 @@ bool fits(Kernel kernel, int width)
 #else
 #define NORMALISED 1
 #endif
+
+bool is_within(int at, int count)
+{
+    return uint(at) < uint(count);
+}
+
+// Which of the first four voxels of a row are on the grid.
+bvec4 columns_of(Box box)
+{
+    return lessThan(uvec4(box.low.x + ivec4(0, 1, 2, 3)), uvec4(uint(size.y)));
+}
+
+float sum_of(vec4 four)
+{
+    return four.x + four.y + (four.z + four.w);
+}

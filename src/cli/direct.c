@@ -33,7 +33,7 @@ const struct cli_option direct_device_options[] = {
      "cpu, compute or cuda; default auto: cuda on a graphics processor, or compute", false},
     {"--storage", "NAME", "images on the device in buffers or textures; default buffers", false},
     {"--variant", "NAME",
-     "how cuda projects; from buffers: bands (default), strips or columns; from buffers or "
+     "how cuda projects; from buffers: bands (default) or columns; from buffers or "
      "textures: "
      "threads, instructions, shared-memory (default for textures) or texture-cache",
      false},

@@ -33,7 +33,8 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
 void recon_check_family(struct cli_args *args, enum recon_family family)
 {
     static const char *const of_lors[] = {
-        "--mode", "--rays", "--mu-steps", "--penetration", "--deterministic", "--store", NULL};
+        "--mode",          "--rays",  "--mu-steps", "--penetration",
+        "--deterministic", "--store", "--dry-run",  NULL};
     static const char *const of_scanners[] = {
         "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
         "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};

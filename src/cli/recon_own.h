@@ -48,7 +48,4 @@ lr_status recon_own_open(struct recon *recon);
 
 void recon_own_finish(struct recon_own *own);
 
-/* A number of count things, cut into parts as even as can be: where part k begins. */
-int64_t recon_cut_evenly(int64_t count, int64_t parts, int64_t k);
-
 #endif

@@ -19,7 +19,8 @@ struct own_data {
     double sums[2];      /* before they are drawn, and after */
     float *drawn;        /* owned [room] */
     int64_t room;
-    int64_t pair; /* that of the last number */
+    int64_t pair;      /* that of the last number */
+    int64_t kept_room; /* of `to`, where data are sparse */
     const int64_t
         *places;     /* [num_pairs] where LORs of the pair begin in this rank's; -1 = another's */
     lr_lor_data *to; /* owned: this rank's */
@@ -79,7 +80,6 @@ static lr_status survey(void *user, const lr_lor_data *some, int64_t first)
     if (values == NULL) {
         return report_reason(data->recon->setup.report);
     }
-    data->is_surveyed = true;
     data->is_sparse = some->index != NULL;
     data->count += some->count;
     data->digests[0] =
@@ -95,6 +95,12 @@ static lr_status survey(void *user, const lr_lor_data *some, int64_t first)
         data->entries[find_pair(data, some->index[k])]++;
     }
     return LR_OK;
+}
+
+static lr_status refuse_changed(const struct own_data *data)
+{
+    return report_error(data->recon->setup.report, LR_BAD_INPUT,
+                        "%s: has changed while it was read", data->path);
 }
 
 /* Runs of LORs: pair by pair. */
@@ -117,7 +123,7 @@ static void keep_sparse(struct own_data *data, const float *values, const lr_lor
     const int64_t *offsets = data->recon->setup.lors->offsets;
     for (int64_t k = 0; k < some->count; k++) {
         const int64_t pair = find_pair(data, some->index[k]);
-        if (data->places[pair] >= 0) {
+        if (data->places[pair] >= 0 && data->to->count < data->kept_room) {
             data->to->index[data->to->count] =
                 data->places[pair] + (some->index[k] - offsets[pair]);
             data->to->values[data->to->count++] = values[k];
@@ -128,6 +134,10 @@ static void keep_sparse(struct own_data *data, const float *values, const lr_lor
 static lr_status keep(void *user, const lr_lor_data *some, int64_t first)
 {
     struct own_data *data = user;
+    const bool is_other = (some->index != NULL) != data->is_sparse;
+    if (some->count > 0 && (is_other || first + some->count > data->count)) {
+        return refuse_changed(data);
+    }
     const float *values = draw(data, some, first);
     if (values == NULL) {
         return report_reason(data->recon->setup.report);
@@ -164,6 +174,9 @@ static lr_status survey_data(struct own_data *data, const lr_lor_data *whole)
         return refuse_memory(recon);
     }
     CLI_TRY(walk(data, whole, survey));
+    data->is_surveyed = whole != NULL || data->path != NULL;
+    data->is_sparse =
+        data->is_sparse || data->count == 0; /* a file without numbers is not read to the end */
     if (data->draws) {
         recon_say_replicate(recon, data->sums[0], data->sums[1]);
     }
@@ -194,7 +207,9 @@ static lr_status keep_data(struct own_data *data, const lr_lor_data *whole, cons
         return refuse_memory(recon);
     }
     data->to->count = data->is_sparse ? 0 : count;
-    return walk(data, whole, keep);
+    data->kept_room = count;
+    CLI_TRY(walk(data, whole, keep));
+    return data->to->count == count ? LR_OK : refuse_changed(data);
 }
 
 /* --- digests --- */

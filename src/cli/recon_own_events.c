@@ -19,7 +19,8 @@ struct walk {
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
 
-int64_t recon_cut_evenly(int64_t count, int64_t parts, int64_t k)
+/* A number of count things, cut into parts as even as can be: where part k begins. */
+static int64_t cut_evenly(int64_t count, int64_t parts, int64_t k)
 {
     return count / parts * k + (count % parts < k ? count % parts : k);
 }
@@ -228,10 +229,10 @@ static lr_status plan_frame(struct recon *recon, struct recon_own_frame *frame, 
     }
     for (size_t r = 0; r < num_ranges; r++) {
         const int64_t begin = frame->begins[r];
-        const int64_t end = recon_cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
-        const int64_t to = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank + 1);
+        const int64_t end = cut_evenly(frame->kept, (int64_t)num_ranges, (int64_t)r + 1);
+        const int64_t to = begin + cut_evenly(end - begin, cluster->size, cluster->rank + 1);
         frame->begins[r + 1] = end;
-        frame->from[r] = begin + recon_cut_evenly(end - begin, cluster->size, cluster->rank);
+        frame->from[r] = begin + cut_evenly(end - begin, cluster->size, cluster->rank);
         frame->ranges[r + 1] = frame->ranges[r] + to - frame->from[r];
     }
     frame->first = *count;
@@ -280,8 +281,9 @@ static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const lr
 {
     struct recon *recon = walk->recon;
     const lr_event_corrections *from = recon->inputs.corrections;
-    if (frame->ranges == NULL || event->is_delayed || lor_of(recon, event) < 0) {
-        return LR_OK;
+    const bool is_more = walk->handed >= recon->own.handed || frame->seen >= frame->kept;
+    if (is_more || frame->ranges == NULL || event->is_delayed || lor_of(recon, event) < 0) {
+        return LR_OK; /* a file that has grown is told of at its end */
     }
     const int64_t place = next_place(recon, frame);
     if (place < 0) {

@@ -416,6 +416,9 @@ static lr_status reconstruct_one(struct recon *recon)
         CLI_TRY(setup_operator(setup));
         CLI_TRY(forecast(recon, &goes_on));
     }
+    if (!goes_on) {
+        return LR_OK;
+    }
     CLI_TRY(recon_compare_operators(recon));
     if (recon->request.has_psf) {
         CLI_TRY(lr_operator_set_psf(setup->op, recon->request.psf_mm));
@@ -424,7 +427,7 @@ static lr_status reconstruct_one(struct recon *recon)
     if (recon->start != NULL && recon->request.iterations == 0) {
         return write_finished(recon);
     }
-    return goes_on ? conclude(recon, iterate(recon)) : LR_OK;
+    return conclude(recon, iterate(recon));
 }
 
 static lr_status reconstruct_frames(struct recon *recon)

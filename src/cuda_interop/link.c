@@ -272,6 +272,10 @@ static lr_status transfer_here(struct lr_link *link, cudaStream_t stream,
     static const char what[] = "an exchange among devices";
     struct clock *clock = &link->clocks[link->num_transfers++ % NUM_CLOCKS];
     read_clock(link, clock);
+    if (clock->is_under_way) { /* as many exchanges are told ahead as there are clocks */
+        LR_TRY(lr_cuda_check((int)cudaEventSynchronize(clock->end), what, link->log));
+        read_clock(link, clock);
+    }
     LR_TRY(lr_cuda_check((int)cudaEventRecord(clock->begin, stream), what, link->log));
     LR_TRY(settle(link, tell(link, messages, stream), what));
     clock->is_under_way = true;

@@ -67,7 +67,7 @@ static lr_status compare(lr_comm *comm, const struct look *looks)
 }
 
 /* A rank that has failed tells the others when they meet. They may never come, where its device is lost: what
- * theirs wait for is what that one was to send. */
+ * theirs wait for is what that one was to send. One that was stopped has sent what it began. */
 static void end_all(void *user)
 {
     lr_comm *comm = user;
@@ -79,7 +79,8 @@ static void end_all(void *user)
 
 static lr_status gather_looks(lr_comm *comm, const struct look *own)
 {
-    const bool may_strand = own->status != LR_OK && comm->ways.link != NULL;
+    const bool is_by_device = comm->ways.link != NULL || comm->ways.way == LR_WAY_MPI;
+    const bool may_strand = own->status != LR_OK && own->status != LR_CANCELLED && is_by_device;
     struct lr_watch watch = {.patience_s = comm->patience_s, .act = end_all, .user = comm};
     if (may_strand) {
         lr_watch_begin(&watch);

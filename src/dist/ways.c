@@ -98,6 +98,7 @@ static void make_offer(lr_comm *comm, const lr_vector *vector, struct offer *off
     snprintf(offer->machine, sizeof(offer->machine), "%s", comm->facts.machine);
     listen(&ear, offer->reason, sizeof(offer->reason));
     if (comm->exchange == LR_EXCHANGE_HOST) {
+        snprintf(offer->reason, sizeof(offer->reason), "it was asked to exchange by the host");
         return;
     }
     ways->place = find_place(vector);
@@ -186,9 +187,10 @@ static lr_status judge(lr_comm *comm, const struct offer *all)
     return wish == LR_EXCHANGE_AUTO ? LR_OK : LR_NO_DEVICE;
 }
 
-static lr_status refuse(lr_comm *comm)
+/* wish: rank 0's, as all judge by it. */
+static lr_status refuse(lr_comm *comm, lr_exchange wish)
 {
-    const bool is_nccl = comm->exchange == LR_EXCHANGE_NCCL;
+    const bool is_nccl = wish == LR_EXCHANGE_NCCL;
     comm->failed_rank = 0;
     comm->failed_status = LR_NO_DEVICE;
     return comm->facts.rank > 0
@@ -340,12 +342,13 @@ static void name_way(struct lr_comm_ways *ways, const struct offer *first)
 static lr_status choose(lr_comm *comm, const struct offer *all)
 {
     struct lr_comm_ways *ways = &comm->ways;
+    const lr_exchange wish = (lr_exchange)all[0].wish;
     if (judge(comm, all) != LR_OK) {
-        return refuse(comm);
+        return refuse(comm, wish);
     }
     LR_TRY(ways->way == LR_WAY_NCCL ? try_link(comm, all) : LR_OK);
-    if (ways->way != LR_WAY_NCCL && comm->exchange == LR_EXCHANGE_NCCL) {
-        return refuse(comm);
+    if (ways->way != LR_WAY_NCCL && wish == LR_EXCHANGE_NCCL) {
+        return refuse(comm, wish);
     }
     name_way(ways, &all[0]);
     return LR_OK;

@@ -75,7 +75,7 @@ static double largest_of_paper(const lr_listmode_tube *tube)
     return peak;
 }
 
-static double least_sigma_mm(const struct lr_listmode_events *events)
+double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events)
 {
     double least = INFINITY;
     for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
@@ -88,7 +88,7 @@ double lr_listmode_largest_element(const struct lr_listmode_model *model,
                                    const struct lr_listmode_events *events, int axis, bool has_tof)
 {
     const double chord = sqrt(3.0) * model->grid.voxel_mm[axis];
-    const double density = 0.39894228 * chord / least_sigma_mm(events);
+    const double density = 0.39894228 * chord / lr_listmode_least_sigma_mm(events);
     if (model->tube.as_paper) {
         return largest_of_paper(&model->tube);
     }

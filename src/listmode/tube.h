@@ -27,6 +27,9 @@ void lr_listmode_tube_halves(const struct lr_listmode_model *model,
                              const struct lr_listmode_line *line,
                              const struct lr_listmode_walk *walk, double halves[2]);
 
+/* The least standard deviation of time of flight that any event can have, mm; infinite where none has. */
+double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events);
+
 /* What an element of a slice across an axis can be at most, about: lines that lean are nearer to the voxels
  * around, whose shares are then larger, and a tenth is added for that. Not for the exact kernel. */
 double lr_listmode_largest_element(const struct lr_listmode_model *model,

@@ -102,8 +102,9 @@ static bool is_asked(const lr_lors *lors, const struct lr_plan_work *work, int i
 {
     const int64_t pair = lr_lors_pair(lors, i, j);
     const struct lr_rows *rows = work->rows;
-    if (pair < work->window.first_pair || pair >= work->window.end_pair || rows->pairs == NULL) {
-        return pair >= work->window.first_pair && pair < work->window.end_pair;
+    const bool is_inside = pair >= work->window.first_pair && pair < work->window.end_pair;
+    if (!is_inside || rows->pairs == NULL) {
+        return is_inside;
     }
     int64_t low = 0, high = rows->num_pairs;
     while (low < high) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where the lists of columns and clouds lie, those of one view (direct_band_tables.h has those of
+ * Where the lists of columns and clouds lie, those of one view (band_tables.h has those of
  * bands). tables: LORmap and mSRval are placed; its passes get all that they read. No CUDA in it. */
 #ifndef LR_CUDA_DIRECT_LIST_TABLES_H
 #define LR_CUDA_DIRECT_LIST_TABLES_H

@@ -12,6 +12,7 @@
 #include "cuda_interop/listmode/stream.h"
 #include "cuda_interop/listmode/visit.h"
 #include "listmode/places.h"
+#include "listmode/tube.h"
 #include "model/lors/selection.h"
 #include "vector/place.h"
 
@@ -588,12 +589,9 @@ static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_pa
 static bool may_keep_lines(const struct listmode_cuda *cuda)
 {
     const struct lr_listmode_model *model = cuda->params.model;
-    const struct lr_listmode_events *events = cuda->params.events;
     const char *const asked = getenv("LORASTER_LISTMODE_LINES");
-    double least = INFINITY, edge = 0;
-    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
-        least = events->sigma_mm[k] > 0 ? fmin(least, events->sigma_mm[k]) : least;
-    }
+    const double least = lr_listmode_least_sigma_mm(cuda->params.events);
+    double edge = 0;
     for (int axis = 0; axis < 3; axis++) {
         edge = fmax(edge, model->grid.voxel_mm[axis]);
     }
@@ -601,6 +599,7 @@ static bool may_keep_lines(const struct listmode_cuda *cuda)
            model->kernel != LR_LISTMODE_EXACT && sqrt(3.0) * edge < 0.5 * least;
 }
 
+/* bytes: what else is to be there at the same time. */
 static lr_status make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
 {
     const int64_t more = cuda->params.events->layout.count * (int64_t)sizeof(lr_cuda_list_line);
@@ -620,7 +619,8 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
     if (cuda->are_streamed || bytes > lr_cuda_list_budget(&cuda->params)) {
         return LR_OK;
     }
-    LR_TRY(make_room_for_lines(cuda, bytes));
+    const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
+    LR_TRY(make_room_for_lines(cuda, bytes + sums));
     plan->order = &cuda->order;
     return lr_cuda_list_order_init(&cuda->order,
                                    &(struct lr_cuda_list_order_params){.backend = &cuda->params,

@@ -22,7 +22,7 @@ struct group {
     struct lr_listmode_ticket *tickets; /* [count] */
 };
 
-/* Leaves out slices where the crossing is farther than `reach` from an axis' voxels. */
+/* Leaves out slices where the crossing is outside of `limits`. */
 static void narrow(int slices[2], double position, double step, const double limits[2])
 {
     if (fabs(step) < 1e-9) {

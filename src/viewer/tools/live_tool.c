@@ -403,7 +403,7 @@ static void show_curves(struct app *app)
                              .x = {1.0 + first, count},
                              .is_counted = true,
                              .height = 144.0,
-                             .title = first > 0 ? "log-likelihood, from iteration 2 on"
+                             .title = first > 0 ? "log-likelihood, from the second on"
                                                 : "log-likelihood",
                              .x_label = tool->guesses.count > 0 ? "composition" : "iteration"};
     ui_text("iteration %d, %.2f s, log-likelihood %.9g", last->number, last->seconds,
