@@ -3,6 +3,7 @@
  *
  * Which of a program's calls is to fail. Its surroundings say so:
  *   INJECT_KIND   "gl", "cuda", "allocs" or "threads": whose calls are counted; others go through
+ *   INJECT_NAME   a function: only its calls are counted; all functions' without it
  *   INJECT_AT     the number of the call that fails, from 1 on; none without it
  *   INJECT_EVER   set: so do all that follow
  *   INJECT_CALLS  a file that gets the calls, in their order, when the program ends: a line each, name
@@ -24,6 +25,7 @@ enum { INJECT_MOST_CALLS = 1 << 18, INJECT_MOST_FRAMES = 64 };
 
 struct inject {
     bool is_known, is_counted, is_ever, is_written;
+    const char *name;
     long at, depth;
     atomic_long count;
     const char *names[INJECT_MOST_CALLS]; /* which live as long as the program */
@@ -52,6 +54,7 @@ static void inject_look_around(const char *kind)
     const char *depth = getenv("INJECT_DEPTH");
     inject.is_known = true;
     inject.is_counted = wanted != NULL && strcmp(wanted, kind) == 0;
+    inject.name = getenv("INJECT_NAME");
     inject.is_ever = getenv("INJECT_EVER") != NULL;
     inject.at = at != NULL ? strtol(at, NULL, 10) : 0;
     inject.depth = depth != NULL ? strtol(depth, NULL, 10) : INJECT_MOST_FRAMES;
@@ -90,7 +93,7 @@ static bool inject_fails(const char *kind, const char *name)
     if (!inject.is_known) {
         inject_look_around(kind);
     }
-    if (!inject.is_counted) {
+    if (!inject.is_counted || (inject.name != NULL && strcmp(inject.name, name) != 0)) {
         return false;
     }
     const long number = atomic_fetch_add(&inject.count, 1) + 1;
