@@ -151,8 +151,12 @@ static lr_status open_plane(struct work *work, int view)
     }
     const int64_t cells = (int64_t)table->size[0] * table->size[1];
     work->plane = &table->planes[table->num_planes];
-    *work->plane =
-        (struct lr_factor_plane){view, lr_alloc(cells, sizeof(float), "a table of lines", NULL)};
+    *work->plane = (struct lr_factor_plane){
+        .view = view,
+        .low = {table->size[0], table->size[1]},
+        .high = {-1, -1},
+        .cells = lr_alloc(cells, sizeof(float), "a table of lines", NULL),
+    };
     if (work->plane->cells == NULL) {
         return LR_FAILED;
     }
@@ -278,31 +282,38 @@ static double survival(const struct work *work, int width, int i, int k)
     return exp(-sum);
 }
 
-/* Makes sums over the lines of cells means of what reaches the crystals. */
-static void scale(const struct work *work)
+/* Survival of all cells' lines is asked for, none of which is known yet. Returns how many integrals lie side by
+ * side; 0 without a map. */
+static int forget_integrals(const struct work *work)
+{
+    int integrals[2] = {0};
+    if (work->scene->has_mu && work->table->num_planes > 0) {
+        const int64_t count = size_of_integrals(work->scene, work->table->size, integrals);
+        for (int64_t n = 0; n < count; n++) {
+            work->worker->integrals[n] = NAN;
+        }
+    }
+    return integrals[0];
+}
+
+/* Makes sums over the lines of cells means of what reaches the crystals, and finds where these are. */
+static void scale_plane(const struct work *work, struct lr_factor_plane *plane, int integrals)
 {
     const struct lr_factor_scene *scene = work->scene;
-    const struct lr_factor_table *table = work->table;
+    const int *size = work->table->size;
     const int layers = work->worker->bundle.num_layers;
     const double norm =
         1.0 / ((double)scene->lines_per_cell[0] * scene->lines_per_cell[1] * layers * layers);
-    int integrals[2] = {0};
-    const int64_t count = scene->has_mu && table->num_planes > 0
-                              ? size_of_integrals(scene, table->size, integrals)
-                              : 0;
-    for (int64_t n = 0; n < count; n++) {
-        work->worker->integrals[n] = NAN;
-    }
-    for (int plane = 0; plane < table->num_planes; plane++) {
-        for (int64_t n = 0; n < (int64_t)table->size[0] * table->size[1]; n++) {
-            float *cell = &table->planes[plane].cells[n];
-            if (*cell != 0.0f) {
-                const double reach = count > 0
-                                         ? survival(work, integrals[0], (int)(n % table->size[0]),
-                                                    (int)(n / table->size[0]))
-                                         : 1;
-                *cell = (float)(*cell * norm * reach);
-            }
+    for (int64_t n = 0; n < (int64_t)size[0] * size[1]; n++) {
+        const int at[2] = {(int)(n % size[0]), (int)(n / size[0])};
+        if (plane->cells[n] == 0.0f) {
+            continue;
+        }
+        const double reach = integrals > 0 ? survival(work, integrals, at[0], at[1]) : 1;
+        plane->cells[n] = (float)(plane->cells[n] * norm * reach);
+        for (int axis = 0; axis < 2; axis++) {
+            plane->low[axis] = at[axis] < plane->low[axis] ? at[axis] : plane->low[axis];
+            plane->high[axis] = at[axis] > plane->high[axis] ? at[axis] : plane->high[axis];
         }
     }
 }
@@ -320,7 +331,10 @@ lr_status lr_factor_table_fill(struct lr_factor_table *table, const struct lr_fa
     find_size(&work);
     follow(&work);
     LR_TRY(add_lines(&work));
-    scale(&work);
+    const int integrals = forget_integrals(&work);
+    for (int k = 0; k < table->num_planes; k++) {
+        scale_plane(&work, &table->planes[k], integrals);
+    }
     return LR_OK;
 }
 

@@ -47,8 +47,9 @@ struct lr_factor_table {
     int num_planes;
     struct lr_factor_plane {
         int view;
-        float *cells; /* owned [size[1]][size[0]] */
-    } * planes;       /* owned */
+        int low[2], high[2]; /* cells beyond these are 0 */
+        float *cells;        /* owned [size[1]][size[0]] */
+    } * planes;              /* owned */
 };
 
 /* What a thread needs. Zero is valid and finishes to nothing. */

@@ -276,11 +276,31 @@ static struct course course_of(const struct job *job, int64_t k, int y, int z)
     return course;
 }
 
-/* Linear between the middles of cells. */
-static void add_row(const float *cells, int width, const struct course *course, float weight,
-                    int count, float *row)
+/* Voxels of a row, from the first up to the second without it, that may lie where a plane is not 0. */
+static void find_range(const struct lr_factor_plane *plane, const struct course *course, int count,
+                       int range[2])
 {
-    for (int x = 0; x < count; x++) {
+    double low = 0, high = count;
+    for (int n = 0; n < 2; n++) {
+        const double begin = (double)course->begin[n], step = (double)course->step[n];
+        const double a = plane->low[n] - 1 - begin, b = plane->high[n] + 1 - begin;
+        if (fabs(step) * count < 0.5) {
+            high = a > 1 || b < -1 ? 0 : high; /* all voxels are within half a cell */
+        } else {
+            low = fmax(low, floor(fmin(a / step, b / step)));
+            high = fmin(high, ceil(fmax(a / step, b / step)) + 1);
+        }
+    }
+    range[0] = (int)fmin(low, count);
+    range[1] = (int)fmax(high, 0);
+}
+
+/* Linear between the middles of cells. row: of the voxels; range: those to add to. */
+static void add_row(const struct lr_factor_table *table, const float *cells,
+                    const struct course *course, const int range[2], float weight, float *row)
+{
+    const int width = table->size[0];
+    for (int x = range[0]; x < range[1]; x++) {
         const float s = course->begin[0] + (float)x * course->step[0];
         const float a = course->begin[1] + (float)x * course->step[1];
         const int i = (int)s, k = (int)a;
@@ -301,8 +321,11 @@ static void add_slice(struct job *job, int64_t k, int z)
     for (int y = 0; table->num_planes > 0 && y < size[1]; y++) {
         const struct course course = course_of(job, k, y, z);
         for (int n = 0; n < table->num_planes; n++) {
-            float *view = job->histo->values + table->planes[n].view * num_voxels;
-            add_row(table->planes[n].cells, table->size[0], &course, weight, size[0],
+            const struct lr_factor_plane *plane = &table->planes[n];
+            float *view = job->histo->values + plane->view * num_voxels;
+            int range[2];
+            find_range(plane, &course, size[0], range);
+            add_row(table, plane->cells, &course, range, weight,
                     view + size[0] * (y + (int64_t)size[1] * z));
         }
     }
