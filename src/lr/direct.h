@@ -381,8 +381,8 @@ typedef struct lr_direct_factors_params {
 /* Factors for the data that a lr_deposit makes of the scanner's events: to be given to an operator whose
  * projections have no scanner in them. A voxel's factor in a view is the share of lines through its centre
  * that the scanner measures, weighted by both crystals' efficiencies and by survival, over the mean
- * solid angle of a view: the mean over all views is at most 1 without efficiencies above 1. A line
- * belongs to the view of its two crystals' LOR, as events do. What is met first counts, crystal or gap,
+ * solid angle of a view: 1 in the mean over views where all lines are measured. A line belongs to the
+ * view of its two crystals' LOR, as events do, so that a view may have more than that. What is met first counts, crystal or gap,
  * as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
  * lie between the two crystals but for points farther from the axis than any crystal, which have 0.
  * docs/method/direct.md, "Factors of a scanner".
