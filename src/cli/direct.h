@@ -65,6 +65,9 @@ struct direct_work {
 lr_status direct_open(struct direct_setup *setup, struct cli_args *args,
                       const struct direct_work *work);
 
+/* Says, where a reconstruction has no factors, that its projections know of no scanner. */
+void direct_tell_of_factors(struct report *report, const lr_histo_images *factors);
+
 /* Histo-images as data of an operator: the same array. */
 lr_lor_data direct_data(const lr_histo_images *histo);
 

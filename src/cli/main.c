@@ -37,6 +37,7 @@ static const struct cli_verb *const verbs[] = {
     &verb_events_convert,
     &verb_direct_lut,
     &verb_direct_deposit,
+    &verb_direct_factors,
     &verb_direct_project,
     &verb_direct_recon,
     &started_correspondence,

@@ -100,6 +100,7 @@ static lr_status open_with(struct recon *recon, struct cli_args *args,
                                               .factors = recon->direct_factors,
                                               .progress = &recon->bar.within,
                                               .cluster = &recon->cluster}));
+    direct_tell_of_factors(args->report, recon->direct_factors);
     recon->setup.op = direct->op;
     direct->op = NULL;
     recon->inputs.data = copy_data(recon, counts);

@@ -257,6 +257,7 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
                         &(struct direct_work){.views = inputs->counts->views,
                                               .num_views = num_views,
                                               .factors = inputs->factors}));
+    direct_tell_of_factors(args->report, inputs->factors);
     return reconstruct(args, setup, inputs, &request);
 }
 

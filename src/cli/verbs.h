@@ -35,6 +35,7 @@ extern const struct cli_verb verb_events_convert;
 extern const struct cli_verb verb_bench_correspondence;
 extern const struct cli_verb verb_direct_lut;
 extern const struct cli_verb verb_direct_deposit;
+extern const struct cli_verb verb_direct_factors;
 extern const struct cli_verb verb_direct_project;
 extern const struct cli_verb verb_direct_recon;
 extern const struct cli_verb verb_bench_direct;

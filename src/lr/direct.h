@@ -363,6 +363,33 @@ LR_API const lr_histo_images *lr_deposit_get_images(const lr_deposit *deposit);
 LR_API const char *lr_deposit_get_backend(const lr_deposit *deposit); /* "cpu" or "compute" */
 LR_API void lr_deposit_destroy(lr_deposit *deposit);                  /* NULL is allowed */
 
+/* --- factors of a scanner --- */
+
+/* Zero fields are defaults. */
+typedef struct lr_direct_factors_params {
+    const lr_lors *lors;       /* required: where crystals are, and which are in coincidence */
+    const lr_grid *grid;       /* required */
+    lr_view_set set;           /* views that are not complete are completed */
+    const float *efficiencies; /* [num_crystals] >= 0; NULL = 1 */
+    const lr_image *mu;        /* 1/mm, finite, at least 0; NULL = nothing is absorbed */
+    int directions;            /* of each view; 0 = 32 */
+    int threads;               /* 0 = all processors; the same bits for any number */
+    const lr_log *log;
+    const lr_progress *progress;
+} lr_direct_factors_params;
+
+/* Factors for the data that a lr_deposit makes of the scanner's events: to be given to an operator whose
+ * projections have no scanner in them. A voxel's factor in a view is the share of lines through its centre
+ * that the scanner measures, weighted by both crystals' efficiencies and by survival, over the mean
+ * solid angle of a view: 1 in the mean over views where all lines are measured. A line belongs to the
+ * view of its two crystals' LOR, as events do, so that a view may have more than that. What is met first counts, crystal or gap,
+ * as in lr_events_from_activity, seen from the line's point nearest to the axis; all of the line is taken to
+ * lie between the two crystals but for points farther from the axis than any crystal, which have 0.
+ * docs/method/direct.md, "Factors of a scanner".
+ * errors: NULL, logged: LR_USAGE as lr_view_set_complete and for negative numbers; LR_BAD_INPUT for
+ * efficiencies or a map that are negative or not finite; LR_CANCELLED; LR_FAILED. */
+LR_API lr_histo_images *lr_direct_factors_create(const lr_direct_factors_params *params);
+
 /* --- timing --- */
 
 typedef enum lr_direct_work {

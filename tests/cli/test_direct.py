@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The verbs of the family direct: tables, projections, deposition, reconstruction, bad input."""
+"""The verbs of the family direct: tables, projections, deposition, factors, reconstruction, bad input."""
 import json
 import os
 import random
@@ -169,6 +169,85 @@ class Depositions(Direct):
         # The same events, where bins are told to single precision
         castor, petsird = reports["CASToR"][1], reports["PETSIRD"][1]
         self.assertLess(numpy.linalg.norm(castor - petsird), 1e-4 * numpy.linalg.norm(castor))
+
+
+GAP_RING = """\
+name: two rings with a gap
+tof: {resolution_ps: 60}
+ring: {radius_mm: 60, modules: 16, rings: 2, ring_pitch_mm: 26}
+module: {crystals: [15, 12], pitch_mm: [1.55, 1.5], face_mm: [1.55, 1.5], depth_mm: 12}
+"""
+
+
+class Factors(Direct):
+    SIZE = (16, 16, 21)
+    WIDE = ["--grid", "16,16,21", "--voxel-mm", "2.3"]
+    SET = ["--azimuths", "8", "--tilts", "3", "--acceptance-deg", "18"]
+
+    def factors(self, *more):
+        """As the file has them, with the report: [views][z][y][x]."""
+        report = self.json("direct", "factors", *self.SET, "-o", self.path("n.h5"), *more)
+        with h5py.File(self.path("n.h5")) as file:
+            return report, file["histo/values"][()].reshape(24, *self.SIZE[::-1])
+
+    def test_profiles_become_flat(self):
+        """A uniform cylinder in a scanner with a gap amid it: its profile along the axis is uneven without
+        factors, and even with them."""
+        scanner = self.write("gap.yaml", GAP_RING)
+        inside = [(x - 7.5) ** 2 + (y - 7.5) ** 2 < 30 for y in range(16) for x in range(16)]
+        activity = self.image("c.nii.gz", [float(k) for k in inside] * 21, self.SIZE, (2.3,) * 3)
+        self.good("direct", "deposit", "--activity", activity, "--scanner", scanner, *self.SET,
+                  "--count", "400000", "--rule", "trilinear", *CPU, "-o", self.path("y.h5"))
+        report, values = self.factors(*self.WIDE, "--scanner", scanner)
+        self.assertEqual((report["views"], report["directions"]), (24, 32))
+        self.assertEqual((report["efficiencies"], report["mu"]), (None, None))
+        self.assertAlmostEqual(report["mean"], values.astype(float).mean(), 6)
+        self.assertAlmostEqual(report["low"], float(values.min()), 6)
+        self.assertAlmostEqual(report["high"], float(values.max()), 6)
+        kernel = ["--tof-ps", "60", "--radial-mm", "1.5", "--axial-mm", "1.5"]
+        spreads = []
+        for more in ([], ["--factors", self.path("n.h5")]):
+            done = self.good("direct", "recon", "--histo", self.path("y.h5"), *kernel, *CPU, "--algorithm",
+                             "osem", "--views-per-block", "6", "--iterations", "2", "-o",
+                             self.path("r.nii.gz"), *more)
+            self.assertEqual("without --factors" in done.stderr, not more)
+            image = numpy.array(read_nifti(self.path("r.nii.gz"))[3]).reshape(self.SIZE[::-1])
+            profile = image[3:-3, 6:10, 6:10].mean(axis=(1, 2))
+            spreads.append(profile.std() / profile.mean())
+        print(f"spread of the axial profile: {spreads[0]:.3f}, with factors {spreads[1]:.3f}")
+        self.assertGreater(spreads[0], 0.15)
+        self.assertLess(spreads[1], 0.05)
+
+    def test_parts_are_multiplied(self):
+        """Efficiencies of a half are a quarter; a map of water takes some of each line; the set, the grid and
+        the number of threads are those asked for."""
+        scanner = ["--scanner", self.write("gap.yaml", GAP_RING), "--directions", "4"]
+        _, plain = self.factors(*self.WIDE, *scanner)
+        crystals = 16 * 2 * 15 * 12
+        halves = self.write("e.txt", "0.5\n" * crystals)
+        water = self.image("mu.nii.gz", [0.0096] * (16 * 16 * 21), self.SIZE, (2.3,) * 3)
+        report, less = self.factors(*self.WIDE, *scanner, "--efficiencies", halves, "--threads", "1")
+        self.assertTrue(numpy.allclose(less, plain / 4, rtol=1e-5))
+        self.assertEqual(report["efficiencies"], halves)
+        report, wet = self.factors(*scanner, "--mu", water)  # on the map's grid
+        self.assertEqual(report["grid"]["size"], list(self.SIZE))
+        seen = plain[:, 10, 8, 8] > 0.1
+        share = wet[:, 10, 8, 8][seen] / plain[:, 10, 8, 8][seen]
+        # chords of a square 36.8 mm wide, through nearly its middle
+        self.assertTrue((numpy.exp(-0.0096 * 36.8 * 1.5) < share).all())
+        self.assertTrue((share < numpy.exp(-0.0096 * 36.8 * 0.95)).all())
+
+    def test_bad_input(self):
+        factors = ["direct", "factors", "-o", "n.h5"]
+        on = [*factors, "--scanner", self.scanner]
+        self.refuse(2, "--scanner", *factors, *GRID)
+        self.refuse(2, "grid", *on)
+        self.refuse(2, "-o", "direct", "factors", "--scanner", self.scanner, *GRID)
+        self.refuse(2, "--directions", *on, *GRID, "--directions", "0")
+        self.refuse(2, "acceptance of 95", *on, *GRID, "--acceptance-deg", "95")
+        self.refuse(3, "e.txt", *on, *GRID, "--efficiencies", self.write("e.txt", "1\n2\n"))
+        self.refuse(2, "--mu-unit", *on, *GRID, "--mu-unit", "hu")
+        self.refuse(3, "0 everywhere", *on, *GRID, "--origin-mm", "0,0,900")
 
 
 class Reconstructions(Direct):
@@ -407,7 +486,7 @@ class BadInput(Direct):
                     *CPU, "--algorithm", "osem", "--subsets", "13")
 
     def test_lone_words(self):
-        self.refuse(2, ["lut", "deposit", "project", "recon"], "direct")
+        self.refuse(2, ["lut", "deposit", "factors", "project", "recon"], "direct")
 
 
 class Bench(ProgramTest):
@@ -483,5 +562,5 @@ class Bench(ProgramTest):
 
 
 if __name__ == "__main__":
-    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "recon": Reconstructions,
-          "bad_input": BadInput, "bench": Bench})
+    main({"tables": Tables, "projections": Projections, "deposit": Depositions, "factors": Factors,
+          "recon": Reconstructions, "bad_input": BadInput, "bench": Bench})

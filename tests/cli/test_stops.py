@@ -151,6 +151,8 @@ class DataSignals(Signals):
                    "r.nii")
         self.check("direct", "deposit", "--activity", "x.nii", *MMR, "--tof-ps", "500", "--count",
                    "2000000000", "--threads", 1, "-o", "z.h5", number=signal.SIGTERM)
+        self.check("direct", "factors", *MMR, "--like", "x.nii", "--directions", "1000", "--threads", 1,
+                   "-o", "n.h5")
         self.check("direct", "lut", "--tof-ps", "5000", "--grid", "2000,2000,400", "--voxel-mm", "1",
                    "-o", "t.png")
 

@@ -165,6 +165,10 @@ def plain_cases(inputs):
     yield Case("events_petsird", "", ["events", "convert", inputs.path("c.Cdh"), "e.petsird",
                                       "--scanner", inputs.scanner])
     yield Case("direct_lut", "", ["direct", "lut", *KERNEL, *DIRECT_GRID, "-o", "t.png"])
+    yield Case("direct_factors", "", ["direct", "factors", "--scanner", inputs.scanner, "--efficiencies",
+                                      inputs.path("e.txt"), "--mu", inputs.path("mu.nii"),
+                                      "--directions", "2", "--threads", "2", *VIEWS,
+                                      *DIRECT_GRID, "-o", "n.h5"])
     yield Case("matrix_verify", "", ["matrix", "verify", inputs.path("m.h5"), "--compare", "2",
                                       "--backend", "cpu"])
     yield Case("matrix_join", "", ["matrix", "join", inputs.path("m1.h5"), inputs.path("m2.h5"),

@@ -321,6 +321,8 @@ class Writing(FailingFiles):
             Case("direct deposit", ["direct", "deposit", "--activity", self.input("a.nii"),
                                     "--scanner", self.ring, "--tof-ps", "60", *VIEWS, "--count",
                                     "500", *on, "-o", "h.h5"], [["h.h5"]]),
+            Case("direct factors", ["direct", "factors", "--scanner", self.ring, *DIRECT_GRID, *VIEWS,
+                                    "--directions", "2", "--threads", "1", "-o", "n.h5"], [["n.h5"]]),
             Case("direct project", ["direct", "project", "--image", self.input("a.nii"), *VIEWS,
                                     *KERNEL, "--backend", "cpu", "-o", "h.h5"], [["h.h5"]]),
             Case("direct recon", ["direct", "recon", "--histo", self.input("h.h5"), *KERNEL,

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Exact integrals of an attenuation map along lines: mu is constant in each voxel and 0 outside. */
+#ifndef LR_MODEL_MU_LINES_H
+#define LR_MODEL_MU_LINES_H
+
+#include <lr/grid.h>
+
+/* A map made ready for it. Zero is valid and finishes to nothing. */
+struct lr_mu_lines {
+    float *
+        values; /* owned; the box around the voxels that are not zero, with one voxel of zeros around */
+    int64_t stride[3];
+    double size[3];   /* of the box without its border; coordinates run from 0 within it */
+    double corner[3]; /* of the box, in voxels from the grid's */
+    double voxel_mm[3], origin_mm[3];
+};
+
+/* Copies what it needs. errors: LR_BAD_INPUT for a bad grid, a negative value or one that is not finite. */
+lr_status lr_mu_lines_init(struct lr_mu_lines *self, const lr_image *mu, const lr_log *log);
+void lr_mu_lines_finish(struct lr_mu_lines *self);
+
+/* A point in the box's coordinates. */
+void lr_mu_lines_place(const struct lr_mu_lines *self, const double point_mm[3], double place[3]);
+
+/* Between two points in these coordinates, mu in 1/mm times mm. */
+double lr_mu_lines_integral(const struct lr_mu_lines *self, const double from[3],
+                            const double to[3]);
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * All lines have one direction, so where they pass a module's plane, and how far that is, are linear
+ * functions of the line's place on the lattice. */
+#include "model/simulate/bundle.h"
+
+#include "base/mem.h"
+#include "base/vec.h"
+#include "model/scanner/layers.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+/* Modules seen closer to edge-on than this, by the cosine between normal and line, are not met. */
+static const double least_cosine = 1e-12;
+
+/* A linear function of a line's place: base + step[0] i + step[1] k. */
+struct linear {
+    double base, step[2];
+};
+
+/* A module as the lines see it. */
+struct view_of_module {
+    struct linear cell[2];     /* where it is met, in cells along u and v from its corner */
+    struct linear distance_mm; /* along the line, from its point nearest to the axis */
+    double half_face[2];       /* of a cell */
+    int count[2];
+    int first_crystal;
+    int front_side; /* on which it is met from the front */
+    int rows[2];    /* k that may meet it: from the first up to the second, without it */
+    int layer;
+};
+
+/* The function that is axis * (point of the line) + offset. */
+static struct linear linear_of(const struct lr_bundle_lines *lines, const double axis[3],
+                               double offset)
+{
+    struct linear found = {.base = offset};
+    for (int n = 0; n < 2; n++) {
+        const double slope = vec_dot(axis, lines->across[n]);
+        found.base += slope * lines->first_mm[n];
+        found.step[n] = slope * lines->step_mm[n];
+    }
+    return found;
+}
+
+static double at(const struct linear *function, double i, double k)
+{
+    return function->base + function->step[0] * i + function->step[1] * k;
+}
+
+/* Distances count from the point nearest to the axis: seen along it, the foot of the perpendicular. */
+static struct linear distance_of(const struct lr_bundle_lines *lines, const lr_module *module,
+                                 const double centre_mm[3])
+{
+    const double *along = lines->along;
+    const double cosine = vec_dot(module->normal, along);
+    const double across = along[0] * along[0] + along[1] * along[1];
+    double axis[3];
+    for (int k = 0; k < 3; k++) {
+        axis[k] = -module->normal[k] / cosine;
+        axis[k] += k < 2 && across > 0 ? along[k] / across : 0;
+    }
+    return linear_of(lines, axis, vec_dot(module->normal, centre_mm) / cosine);
+}
+
+static struct linear cell_of(const struct lr_bundle_lines *lines, const lr_module *module,
+                             const double centre_mm[3], int n)
+{
+    const double *side = n == 0 ? module->u : module->v;
+    const double slope = vec_dot(side, lines->along) / vec_dot(module->normal, lines->along);
+    double axis[3];
+    for (int k = 0; k < 3; k++) {
+        axis[k] = (side[k] - slope * module->normal[k]) / module->pitch_mm[n];
+    }
+    return linear_of(lines, axis, 0.5 * module->crystals[n] - vec_dot(axis, centre_mm));
+}
+
+/* Rows between the lowest and the highest corner. */
+static void find_rows(const struct lr_bundle_lines *lines, const lr_module *module,
+                      const double centre_mm[3], int rows[2])
+{
+    const double *axis = lines->across[1];
+    const double middle_mm = vec_dot(axis, centre_mm) - lines->first_mm[1];
+    const double half_mm =
+        0.5 * (fabs(vec_dot(axis, module->u)) * module->crystals[0] * module->pitch_mm[0] +
+               fabs(vec_dot(axis, module->v)) * module->crystals[1] * module->pitch_mm[1]);
+    const double last = lines->size[1];
+    rows[0] = (int)fmin(fmax(floor((middle_mm - half_mm) / lines->step_mm[1]), 0), last);
+    rows[1] = (int)fmin(fmax(ceil((middle_mm + half_mm) / lines->step_mm[1]) + 1, 0), last);
+}
+
+/* false: it is seen edge-on, or from beside the lattice. */
+static bool see(const struct lr_bundle *bundle, const struct lr_bundle_lines *lines, int m,
+                struct view_of_module *seen)
+{
+    const lr_module *module = &bundle->scanner->modules[m];
+    const double *centre_mm = bundle->detection_mm[m];
+    const double cosine = vec_dot(module->normal, lines->along);
+    if (fabs(cosine) < least_cosine) {
+        return false;
+    }
+    *seen = (struct view_of_module){
+        .distance_mm = distance_of(lines, module, centre_mm),
+        .first_crystal = bundle->scanner->first_crystal[m],
+        .front_side = cosine < 0 ? 1 : 0,
+        .layer = module->layer,
+    };
+    for (int n = 0; n < 2; n++) {
+        seen->cell[n] = cell_of(lines, module, centre_mm, n);
+        seen->count[n] = module->crystals[n];
+        seen->half_face[n] = 0.5 * module->face_mm[n] / module->pitch_mm[n];
+    }
+    find_rows(lines, module, centre_mm, seen->rows);
+    return seen->rows[0] < seen->rows[1];
+}
+
+/* Narrows begin <= i < end to those whose cell along an axis may lie in the module. */
+static void narrow(const struct linear *cell, int count, int k, double range[2])
+{
+    const double step = cell->step[0];
+    if (fabs(step) < least_cosine) {
+        return; /* the row is parallel to the module's edge: each line is asked */
+    }
+    const double a = -at(cell, 0, k) / step, b = (count - at(cell, 0, k)) / step;
+    range[0] = fmax(range[0], floor(fmin(a, b)));
+    range[1] = fmin(range[1], ceil(fmax(a, b)) + 1);
+}
+
+/* The crystal whose face holds the place; -1: a gap. */
+static int crystal_at(const struct view_of_module *seen, double u, double v)
+{
+    const int p = (int)u, q = (int)v;
+    const bool is_face =
+        fabs(u - p - 0.5) <= seen->half_face[0] && fabs(v - q - 0.5) <= seen->half_face[1];
+    return is_face ? seen->first_crystal + q * seen->count[0] + p : -1;
+}
+
+static void draw_row(struct lr_bundle *bundle, const struct lr_bundle_lines *lines,
+                     const struct view_of_module *seen, int k)
+{
+    double range[2] = {0, lines->size[0]};
+    narrow(&seen->cell[0], seen->count[0], k, range);
+    narrow(&seen->cell[1], seen->count[1], k, range);
+    if (!(range[0] < range[1])) {
+        return;
+    }
+    const int64_t row = 2 * seen->layer * bundle->num_lines + (int64_t)k * lines->size[0];
+    for (int i = (int)range[0]; i < range[1]; i++) {
+        const double u = at(&seen->cell[0], i, k), v = at(&seen->cell[1], i, k);
+        if (!(u >= 0 && u < seen->count[0] && v >= 0 && v < seen->count[1])) {
+            continue;
+        }
+        const double distance_mm = at(&seen->distance_mm, i, k);
+        const int side = distance_mm > 0 ? 1 : 0;
+        const int64_t line = row + side * bundle->num_lines + i;
+        if ((float)fabs(distance_mm) < bundle->distance_mm[line]) {
+            bundle->distance_mm[line] = (float)fabs(distance_mm);
+            bundle->crystals[line] = side == seen->front_side ? crystal_at(seen, u, v) : -1;
+        }
+    }
+}
+
+void lr_bundle_follow(struct lr_bundle *bundle, const struct lr_bundle_lines *lines)
+{
+    bundle->num_lines = (int64_t)lines->size[0] * lines->size[1];
+    for (int64_t k = 0; k < 2 * bundle->num_layers * bundle->num_lines; k++) {
+        bundle->distance_mm[k] = HUGE_VALF;
+        bundle->crystals[k] = -1;
+    }
+    for (int m = 0; m < bundle->scanner->num_modules; m++) {
+        struct view_of_module seen;
+        if (see(bundle, lines, m, &seen)) {
+            for (int k = seen.rows[0]; k < seen.rows[1]; k++) {
+                draw_row(bundle, lines, &seen, k);
+            }
+        }
+    }
+}
+
+const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int side)
+{
+    return bundle->crystals + (2 * layer + side) * bundle->num_lines;
+}
+
+lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room,
+                         const lr_log *log)
+{
+    *bundle = (struct lr_bundle){
+        .scanner = scanner, .num_layers = lr_scanner_num_layers(scanner), .room = room};
+    const int64_t ends = 2 * bundle->num_layers * room;
+    bundle->detection_mm =
+        lr_alloc(scanner->num_modules, sizeof(*bundle->detection_mm), "modules", log);
+    bundle->distance_mm = lr_alloc(ends, sizeof(*bundle->distance_mm), "parallel lines", log);
+    bundle->crystals = lr_alloc(ends, sizeof(*bundle->crystals), "parallel lines", log);
+    if (!bundle->detection_mm || !bundle->distance_mm || !bundle->crystals) {
+        return LR_FAILED;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        lr_scanner_detection_centre(scanner, m, bundle->detection_mm[m]);
+    }
+    return LR_OK;
+}
+
+void lr_bundle_finish(struct lr_bundle *bundle)
+{
+    free(bundle->detection_mm);
+    free(bundle->distance_mm);
+    free(bundle->crystals);
+    *bundle = (struct lr_bundle){.scanner = NULL};
+}
