@@ -72,6 +72,16 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
     }
 }
 
+/* RAMLA's steps go by the largest sensitivity: what lies behind an absorber moves by a tenth of them. */
+static int usual_iterations(const struct cli_args *args, enum recon_algorithm algorithm)
+{
+    static const int usual[] = {
+        [RECON_MLEM] = 10, [RECON_OSEM] = 3, [RECON_RAMLA] = 3, [RECON_BSREM] = 30};
+    const bool is_absorbed =
+        args_has(args, "--mu") || args_has(args, "--corrections") || args_has(args, "--factors");
+    return algorithm == RECON_RAMLA && is_absorbed ? 10 : usual[algorithm];
+}
+
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
     static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem", NULL};
@@ -80,7 +90,8 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
         (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const int usual = request->family == RECON_DIRECT ? 10 : 7;
-    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
+    request->iterations =
+        (int)args_int(args, "--iterations", usual_iterations(args, request->algorithm), range);
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
@@ -538,7 +549,9 @@ static const struct cli_option input_options[] = {
 
 static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
-    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
+    {"--iterations", "N",
+     "default 10; of osem 3; of ramla 3, or 10 with --mu, --corrections or --factors; of bsrem 30",
+     false},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
     {"--relaxation", "L",
      "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "

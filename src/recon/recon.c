@@ -44,6 +44,7 @@ struct recon {
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
     double most;                    /* what the rule lets the sum of the image be; 0 = anything */
     double seen_counts;             /* what an image of ones gives, by the sensitivities */
+    double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
     bool has_clock; /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
@@ -242,9 +243,7 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
 /* Voxels that no LOR sees start at 0 and stay there. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
-    const float *initial = recon->params->initial;
-    float level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
-    LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, recon->rule->is_penalised, &level));
+    const float *initial = recon->params->initial, level = (float)recon->level;
     float *image = host->values;
     bool has_sensitive = false, has_activity = false;
     for (int64_t v = 0; v < host->count; v++) {
@@ -273,9 +272,10 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
+    LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, recon->rule->has_steps,
+                         &recon->level));
     if (recon->rule->is_penalised) {
-        const struct lr_subsets *subsets = &recon->subsets;
-        LR_TRY(lr_penalty_start(&recon->penalty, subsets->count, subsets->counts));
+        LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
     }
     return start_image(recon, host, seen);
 }

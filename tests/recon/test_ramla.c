@@ -63,7 +63,7 @@ static double sum_counts(const struct session *s, const float *additive)
 {
     double sum = 0.0;
     for (int64_t l = 0; l < s->data->count; l++) {
-        sum += (double)s->data->values[l] - additive[l];
+        sum += (double)s->data->values[l] - (additive != NULL ? additive[l] : 0.0f);
     }
     return sum;
 }
@@ -81,7 +81,7 @@ static void run_plain(const struct session *s, const struct plain *plain, double
         x[v] = seen > 0.0 ? 1.0 : 0.0;
         all_seen += seen;
     }
-    for (int v = 0; plain->additive != NULL && v < NUM_VOXELS; v++) {
+    for (int v = 0; v < NUM_VOXELS; v++) {
         x[v] *= sum_counts(s, plain->additive) / all_seen;
     }
     for (int n = 0; n < plain->iterations; n++) {

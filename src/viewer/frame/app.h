@@ -16,6 +16,7 @@
 #include "viewer/tools/direct_tool.h"
 #include "viewer/tools/doctor_tool.h"
 #include "viewer/tools/frames_tool.h"
+#include "viewer/tools/record_tool.h"
 #include "viewer/tools/live_tool.h"
 #include "viewer/tools/lor_tool.h"
 #include "viewer/tools/maps_tool.h"
@@ -84,6 +85,7 @@ struct app {
     struct doctor_tool doctor;
     struct direct_tool direct;
     struct frames_tool frames;
+    struct record_tool record;
     struct lr_view_session session; /* that was read, until what it names is open */
     bool has_session;
 
