@@ -16,7 +16,7 @@ struct walk {
     int frame;      /* where the last event was found */
     float *times;   /* owned [room] how often events at hand count; of --bootstrap */
     int64_t room;
-    double prompts, delayeds; /* how often they were drawn */
+    double prompts, delayeds;          /* how often they were drawn */
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
 

@@ -204,8 +204,7 @@ static struct request read_request(struct cli_args *args)
         .params = {.algorithm = algorithm == RAMLA ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
                    .relaxation = direct_number(args, "--relaxation", 0, true),
                    .relaxation_fall = direct_number(args, "--fall", 0, true),
-                   .iterations =
-                       (int)args_int(args, "--iterations", algorithm == RAMLA && args_has(args, "--factors") ? 10 : 3, at_least_one),
+                   .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
                    .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
                    .without_fit = true,
                    .iteration = on_iteration,
@@ -287,7 +286,7 @@ static const struct cli_option options[] = {
 
 static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "ramla, osem or mlem; default ramla", false},
-    {"--iterations", "N", "passes over all views; default 3, of ramla with --factors 10", false},
+    {"--iterations", "N", "passes over all views; default 3", false},
     {"--initial", "IMAGE", "image to start from; default: uniform", false},
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},

@@ -72,14 +72,14 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
     }
 }
 
-/* RAMLA's steps go by the largest sensitivity: what lies behind an absorber moves by a tenth of them. */
-static int usual_iterations(const struct cli_args *args, enum recon_algorithm algorithm)
+static bool read_steps(struct cli_args *args, const struct recon_request *request)
 {
-    static const int usual[] = {
-        [RECON_MLEM] = 10, [RECON_OSEM] = 3, [RECON_RAMLA] = 3, [RECON_BSREM] = 30};
-    const bool is_absorbed =
-        args_has(args, "--mu") || args_has(args, "--corrections") || args_has(args, "--factors");
-    return algorithm == RECON_RAMLA && is_absorbed ? 10 : usual[algorithm];
+    static const char *const names[] = {"own", "common", NULL};
+    const int usual = request->family == RECON_DIRECT;
+    if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA) {
+        args_complain(args, "--steps belongs to --algorithm ramla");
+    }
+    return args_word(args, "--steps", names, usual) == 0 && request->algorithm == RECON_RAMLA;
 }
 
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
@@ -90,13 +90,13 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
         (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const int usual = request->family == RECON_DIRECT ? 10 : 7;
-    request->iterations =
-        (int)args_int(args, "--iterations", usual_iterations(args, request->algorithm), range);
+    request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
     request->relaxation = direct_number(args, "--relaxation",
                                         bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
+    request->own_steps = read_steps(args, request);
     request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
@@ -205,6 +205,7 @@ static lr_status iterate(struct recon *recon)
         .algorithm = rules[request->algorithm],
         .relaxation = steps ? request->relaxation : 0,
         .relaxation_fall = steps ? request->relaxation_fall : 0,
+        .own_steps = request->own_steps,
         .prior = request->has_prior ? &request->prior : NULL,
         .iteration = on_iteration,
         .user = recon,
@@ -246,11 +247,12 @@ static void warn_of_slow_steps(const struct recon *recon)
     const lr_iteration *last = &recon->history[recon->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (recon->request.algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
-        report_warn(recon->setup.report,
-                    "the image explains %.4g of the %.4g counts: RAMLA's steps go by the largest "
-                    "sensitivity, and are small where --mu makes it less: take more --iterations, "
-                    "a smaller grid, or --algorithm osem",
-                    last->estimated_counts, last->measured_counts);
+        report_warn(recon->setup.report, "the image explains %.4g of the %.4g counts: %s",
+                    last->estimated_counts, last->measured_counts,
+                    recon->request.own_steps
+                        ? "take more --iterations, or --algorithm osem"
+                        : "common steps go by the largest sensitivity, and are small where "
+                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 }
 
@@ -549,13 +551,15 @@ static const struct cli_option input_options[] = {
 
 static const struct cli_option algorithm_options[] = {
     {"--algorithm", "NAME", "mlem, osem, ramla, or bsrem (with a prior); default mlem", false},
-    {"--iterations", "N",
-     "default 10; of osem 3; of ramla 3, or 10 with --mu, --corrections or --factors; of bsrem 30",
-     false},
+    {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
     {"--relaxation", "L",
      "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "
      "M)",
+     false},
+    {"--steps", "WHOSE",
+     "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of "
+     "direct common",
      false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},

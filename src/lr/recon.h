@@ -121,6 +121,8 @@ typedef struct lr_recon_params {
     double
         relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
                                of BSREM meet the maximum only with a fall above 0 */
+    bool own_steps; /* RAMLA: each voxel's step goes by its own largest sensitivity of a subset, and
+                            not by the largest of all voxels; no device does whole updates by itself */
     const lr_rdp *prior; /* BSREM; NULL = none */
     lr_status (*iteration)(void *user,
                            const lr_iteration *done); /* after all subsets; may be NULL */

@@ -211,8 +211,8 @@ lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_b
 
 /* --- by seconds --- */
 
-void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve, int count,
-                              float *values)
+void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve,
+                              int count, float *values)
 {
     const float *at = record->seconds, *from = record->values[curve];
     const int last = record->count - 1;

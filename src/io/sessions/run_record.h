@@ -38,7 +38,7 @@ lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_b
 
 /* Values of a curve at `count` times that are as far from each other, from the first to the last second, on
  * straight lines between iterations. */
-void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve, int count,
-                              float *values);
+void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve,
+                              int count, float *values);
 
 #endif

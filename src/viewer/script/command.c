@@ -65,8 +65,8 @@ static lr_status reals(const struct app *app, const struct command_words *words,
 
 static lr_status act_open(struct app *app, const struct command_words *words)
 {
-    static const char *const kinds[] = {"scanner", "image", "mu",   "data",
-                                        "session", "histo", "record", "file", NULL};
+    static const char *const kinds[] = {"scanner", "image",  "mu",   "data", "session",
+                                        "histo",   "record", "file", NULL};
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(app, words, 1, kinds, &kind));

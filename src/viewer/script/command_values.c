@@ -224,8 +224,9 @@ static void get_record_iterations(struct app *app, struct command_value *value)
 static double last_of(const struct app *app, enum lr_run_curve curve)
 {
     const struct lr_run_record *record = &app->record.record;
-    return record->count > 0 && record->has[curve] ? (double)record->values[curve][record->count - 1]
-                                                   : 0.0;
+    return record->count > 0 && record->has[curve]
+               ? (double)record->values[curve][record->count - 1]
+               : 0.0;
 }
 
 static void get_record_likelihood(struct app *app, struct command_value *value)

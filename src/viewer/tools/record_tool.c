@@ -40,17 +40,15 @@ void record_tool_close(struct app *app)
 static void show_curve(struct app *app, enum lr_run_curve which)
 {
     static const char *const titles[] = {[LR_RUN_LIKELIHOOD] = "log-likelihood",
-                                         [LR_RUN_ERROR] =
-                                             "distance to the truth over its norm"};
-    static const char *const labels[] = {[LR_RUN_LIKELIHOOD] = "##record likelihood",
-                                         [LR_RUN_ERROR] = "##record error"};
+                                         [LR_RUN_ERROR] = "distance to the truth over its norm"};
+    static const char *const labels[] = {
+        [LR_RUN_LIKELIHOOD] = "##record likelihood", [LR_RUN_ERROR] = "##record error"};
     const struct record_tool *tool = &app->record;
     const struct lr_run_record *record = &tool->record;
     const int last = record->count - 1;
     /* The first image is so unlikely that it would hide the rest. */
-    const int begin = which == LR_RUN_LIKELIHOOD
-                          ? live_tool_find_first(record->values[which], record->count)
-                          : 0;
+    const int begin =
+        which == LR_RUN_LIKELIHOOD ? live_tool_find_first(record->values[which], record->count) : 0;
     struct ui_curve curve = {.values = record->values[which] + begin,
                              .count = record->count - begin,
                              .x = {record->first + begin, record->first + last},

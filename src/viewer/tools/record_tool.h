@@ -15,7 +15,7 @@ enum { RECORD_PATH = 1024, RECORD_PLACES = 256 };
 struct record_tool {
     struct lr_run_record record; /* owned */
     char path[RECORD_PATH];
-    bool by_seconds;                            /* not by iterations */
+    bool by_seconds;                           /* not by iterations */
     float timed[LR_RUN_CURVES][RECORD_PLACES]; /* the curves at like steps of time */
 };
 
