@@ -96,6 +96,7 @@ def compare(words, sizes, *more):
 def exact():
     words = [*counts(), "--deterministic"]
     compare(words, (2, 3, 5), "--algorithm", "osem", "--subsets", 4)
+    compare(words, (2,), "--algorithm", "ramla", "--subsets", 4)
     bsrem = ["--algorithm", "bsrem", "--subsets", 3, "--prior", "rdp", "--beta", 1e-3, "--psf-mm", 3]
     compare(words, (2,), *bsrem)
     ranks(2, *words, *bsrem, "--iterations", 10, "-o", path("b.nii"))

@@ -212,9 +212,9 @@ class Curves(ViewTest):
         steps = ["print record.iterations", "print record.log_likelihood",
                  "print record.image_error"]
         dropped = self.values([*READY, "tool lor", f"open file {run}", "wait", *steps])
-        moves = [word for y in range(420, 780, 40) for x in range(980, 1270, 12)
+        moves = [word for y in (470, 600) for x in range(912, 1270, 24)
                  for word in (f"move {x} {y}", "print curve")]
-        pairs, _ = self.view([*READY, *steps, "frames 2", *moves], "--record", run)
+        pairs, _ = self.view([*READY, "size 1280 1200", *steps, "frames 2", *moves], "--record", run)
         last = done["iterations"][-1]
         for found in (dropped, dict(pairs[:3])):
             self.assertEqual(float(found["record.iterations"]), 4)

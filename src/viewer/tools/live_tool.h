@@ -56,7 +56,4 @@ lr_status live_tool_update(struct app *app);
 
 void live_tool_panel(struct app *app);
 
-/* Where a curve of log-likelihoods of iterations begins: 1 where the first would hide the rest, else 0. */
-int live_tool_find_first(const float *likelihood, int count);
-
 #endif

@@ -48,7 +48,7 @@ static void show_curve(struct app *app, enum lr_run_curve which)
     const int last = record->count - 1;
     /* The first image is so unlikely that it would hide the rest. */
     const int begin =
-        which == LR_RUN_LIKELIHOOD ? live_tool_find_first(record->values[which], record->count) : 0;
+        which == LR_RUN_LIKELIHOOD ? panels_find_first(record->values[which], record->count) : 0;
     struct ui_curve curve = {.values = record->values[which] + begin,
                              .count = record->count - begin,
                              .x = {record->first + begin, record->first + last},
