@@ -41,8 +41,8 @@ def run(*words, code=0):
     return done
 
 
-def ranks(count, *words, code=0):
-    return mpirun(program, count, program, *words, code=code)
+def ranks(count, *words, code=0, before=()):
+    return mpirun(program, count, *before, program, *words, code=code)
 
 
 def image(name):
@@ -107,6 +107,23 @@ def exact():
     for key in ("log_likelihood", "measured_counts", "estimated_counts", "sensitive_counts"):
         a, b = found["iterations"][1][key], alone["iterations"][1][key]
         assert abs(a - b) <= 1e-6 * abs(b), f"{key}: {a} and {b}"
+
+
+    meetings([*words, "--algorithm", "osem", "--subsets", 4])
+
+
+def meetings(words):
+    """In an update ranks meet three times: to sum, to gather, and for the fit."""
+    if "MPI_COUNTS" not in os.environ:
+        return
+    library = preloadable(os.environ["MPI_COUNTS"], atexit.register)
+    options = f"{ENVIRONMENT['ASAN_OPTIONS']}:verify_asan_link_order=0"
+    counted = []
+    for iterations in (2, 4):
+        done = ranks(2, *words, "--iterations", iterations, "-o", path("x.nii"),
+                     before=["env", f"LD_PRELOAD={library}", f"ASAN_OPTIONS={options}"])
+        counted.append(int(re.search(r"meetings: (\d+)", done.stderr).group(1)))
+    assert counted[1] - counted[0] == 2 * 4 * 3, counted
 
 
 def families():

@@ -104,7 +104,8 @@ static void test_files_are_known_by_how_they_begin(void **state)
         const char *text;
         enum lr_file_kind kind;
     } cases[] = {{three, LR_FILE_RUN},
-                 {"\n{ \"verb\" :\n\"direct recon\", ", LR_FILE_RUN},
+                 {"\n{ \"verb\" :\n\"recon\", ", LR_FILE_RUN},
+                 {"{\"verb\": \"direct recon\", ", LR_FILE_UNKNOWN},
                  {"{\"verb\": \"reconvert\"", LR_FILE_UNKNOWN},
                  {"{\"verb\": \"info\"", LR_FILE_UNKNOWN},
                  {"{\"verb\"", LR_FILE_UNKNOWN}};

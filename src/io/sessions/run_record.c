@@ -46,7 +46,7 @@ bool lr_run_record_recognises(const char *text)
 {
     text = after_blanks(text);
     return skip(&text, "{") && skip(&text, "\"verb\"") && skip(&text, ":") &&
-           (skip(&text, "\"recon\"") || skip(&text, "\"direct recon\""));
+           skip(&text, "\"recon\"");
 }
 
 /* --- one value --- */

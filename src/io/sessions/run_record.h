@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What `recon --json` and `direct recon --json` told of the iterations of a run, for curves
- * (docs/formats/json.md). */
+ * What `recon --json` told of the iterations of a run, for curves (docs/formats/json.md). */
 #ifndef LR_IO_RUN_RECORD_H
 #define LR_IO_RUN_RECORD_H
 
