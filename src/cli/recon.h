@@ -40,6 +40,7 @@ struct recon_request {
     enum recon_mu mu_as;
     int iterations, iterations_before, subsets, save_every;
     double relaxation, relaxation_fall; /* of RAMLA and BSREM; 0 = the default */
+    bool own_steps;                     /* of RAMLA */
     bool has_prior;                     /* of BSREM */
     lr_rdp prior;
     const char *kappa;

@@ -196,6 +196,9 @@ static void add_algorithm(const struct recon *recon, struct key *key)
     add(key, "; algorithm %s; subsets %d; relaxation %.9g falling by %.9g",
         algorithms[request->algorithm], request->subsets, request->relaxation,
         request->relaxation_fall);
+    if (request->algorithm == RECON_RAMLA) {
+        add(key, "; steps %s", request->own_steps ? "own" : "common");
+    }
     add(key, "; prior %s %.9g %.9g %.9g; resolution %.9g,%.9g,%.9g mm",
         request->has_prior ? "rdp" : "none", prior->beta, prior->gamma, prior->epsilon,
         request->psf_mm[0], request->psf_mm[1], request->psf_mm[2]);

@@ -140,7 +140,8 @@ static void warn_of_end(const struct recon *recon, const double times_s[2])
     const struct recon_frame *last = &frames->list[frames->count - 1];
     const lr_event_list *list =
         recon->inputs.list; /* NULL on ranks, which have only looked so far */
-    const double end_s = fmax(times_s[1], list != NULL ? list->info.duration_s : 0.0);
+    const double told_s = list != NULL ? list->info.duration_s : recon->own.duration_s;
+    const double end_s = fmax(times_s[1], told_s);
     const double left_s = last->end_s - end_s, share = 0.02;
     if (left_s > share * (last->end_s - last->begin_s)) {
         report_warn(

@@ -30,9 +30,9 @@ struct recon_own_frame {
 struct recon_own {
     struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
     int num_frames;
-    int64_t handed;           /* events of the file */
-    double prompts, delayeds; /* what they count as; of a bootstrap replicate the replicate's */
-    double times_s[2];        /* of the first and the last event */
+    int64_t handed;    /* events of the file */
+    double times_s[2]; /* of the first and the last event */
+    double duration_s; /* as the file tells */
 };
 
 /* First reading: what there is. errors: also ranks whose files differ. */

@@ -16,6 +16,7 @@ struct walk {
     int frame;      /* where the last event was found */
     float *times;   /* owned [room] how often events at hand count; of --bootstrap */
     int64_t room;
+    double prompts, delayeds;          /* how often they were drawn */
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
 
@@ -59,6 +60,7 @@ static lr_status visit(struct walk *walk, const lr_event *event, float times)
     if (walk->recon->request.bootstraps) {
         drawn.weight = event->is_delayed ? 1.0f : times;
         copies = event->is_delayed ? (int64_t)times : times > 0;
+        *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
     }
     for (int64_t n = 0; frame != NULL && n < copies; n++) {
         CLI_TRY(walk->body(walk, frame, &drawn));
@@ -86,20 +88,24 @@ static lr_status draw(struct walk *walk, const lr_event *events, int64_t count)
                : LR_OK;
 }
 
-static void note_times(struct recon_own *own, const lr_event *events, int64_t count)
+/* Of a replicate those that were drawn. */
+static void note_times(struct walk *walk, const lr_event *events, int64_t count)
 {
+    struct recon_own *own = &walk->recon->own;
     for (int64_t k = 0; k < count; k++) {
         const double time_s = events[k].time_ms * 1e-3;
-        own->times_s[0] = time_s < own->times_s[0] ? time_s : own->times_s[0];
-        own->times_s[1] = time_s > own->times_s[1] ? time_s : own->times_s[1];
+        if (!walk->recon->request.bootstraps || walk->times[k] > 0) {
+            own->times_s[0] = fmin(own->times_s[0], time_s);
+            own->times_s[1] = fmax(own->times_s[1], time_s);
+        }
     }
 }
 
 static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct walk *walk = user;
-    note_times(&walk->recon->own, events, count);
     CLI_TRY(draw(walk, events, count));
+    note_times(walk, events, count);
     for (int64_t k = 0; k < count; k++, walk->handed++) {
         CLI_TRY(visit(walk, &events[k], walk->times[k]));
     }
@@ -146,10 +152,8 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
     struct recon *recon = walk->recon;
     const bool is_kept = lor_of(recon, event) >= 0;
     if (event->is_delayed) {
-        recon->own.delayeds += 1;
         return is_kept ? count_ends(recon, frame, event) : LR_OK;
     }
-    recon->own.prompts += event->weight;
     frame->prompts++;
     frame->kept += is_kept;
     frame->left_out += !is_kept;
@@ -164,12 +168,13 @@ static lr_status describe(struct recon *recon, const struct walk *walk, const lr
 {
     struct recon_own *own = &recon->own;
     own->handed = walk->handed;
+    own->duration_s = info->duration_s;
     recon->inputs.events_format = info->format;
     recon->inputs.events = info->counts;
     if (recon->request.bootstraps) {
-        recon->inputs.events.prompts = (int64_t)own->prompts;
-        recon->inputs.events.delayeds = (int64_t)own->delayeds;
-        recon_say_replicate(recon, info->weight, own->prompts + own->delayeds);
+        recon->inputs.events.prompts = (int64_t)walk->prompts;
+        recon->inputs.events.delayeds = (int64_t)walk->delayeds;
+        recon_say_replicate(recon, info->weight, walk->prompts + walk->delayeds);
     }
     uint64_t digest = 0;
     int64_t kept = 0;

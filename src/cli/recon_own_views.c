@@ -15,6 +15,7 @@ struct own_views {
     int taken;      /* and those that have come */
     int32_t *views; /* owned [views of the file] numbers of this rank's */
     uint64_t digest;
+    double sums[2];         /* of --bootstrap: of the file, and of what this rank has drawn */
     int64_t values;         /* of the file so far */
     lr_histo_images *histo; /* owned: this rank's; NULL before the first view */
 };
@@ -95,13 +96,25 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
                                       .first = view * num_voxels};
     CLI_TRY(own->histo == NULL ? make_room(own, all) : LR_OK);
     own->values += num_voxels;
+    own->sums[0] += common_sum(values, num_voxels);
     own->digest = recon_digest(own->digest, values, (int64_t)bytes);
     if (own->taken == own->count || own->views[own->taken] != view) {
         return LR_OK;
     }
     float *to = own->histo->values + (size_t)own->taken++ * (size_t)num_voxels;
     memcpy(to, values, bytes);
-    return own->draws ? lr_poisson_part(to, num_voxels, &stream, &recon->setup.report->log) : LR_OK;
+    if (own->draws) {
+        CLI_TRY(lr_poisson_part(to, num_voxels, &stream, &recon->setup.report->log));
+        own->sums[1] += common_sum(to, num_voxels);
+    }
+    return LR_OK;
+}
+
+static lr_status say_drawn(struct own_views *own)
+{
+    CLI_TRY(lr_comm_sum_numbers(own->recon->cluster.comm, &own->sums[1], 1));
+    recon_say_replicate(own->recon, own->sums[0], own->sums[1]);
+    return LR_OK;
 }
 
 static lr_status scan(struct own_views *own, const char *path)
@@ -110,6 +123,7 @@ static lr_status scan(struct own_views *own, const char *path)
     const lr_histo_sink sink = {take_view, own};
     CLI_TRY(lr_histo_images_scan(path, &sink, &recon->setup.report->log));
     CLI_TRY(recon_compare_ranks(recon, "file of histo-images", own->digest, own->values));
+    CLI_TRY(own->draws ? say_drawn(own) : LR_OK);
     recon->digest = recon_digest(recon->digest, &own->digest, sizeof(own->digest));
     return recon->request.combine == RECON_EXACT
                ? recon_number_visits(recon, recon->share.subset_of, own->count)

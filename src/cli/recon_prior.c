@@ -9,7 +9,9 @@ const struct cli_option recon_prior_options[] = {
     {"--beta", "B", "strength; needed with --prior", false},
     {"--gamma", "G", "how much less edges weigh than noise; default 2", false},
     {"--epsilon", "E",
-     "in units of the image; default a hundredth of the uniform image of as many counts", false},
+     "in units of the image; default a hundredth of the uniform image of the counts that the "
+     "additive term leaves",
+     false},
     {"--kappa", "IMAGE", "weights of the voxels; default 1", false},
     {0},
 };

@@ -143,6 +143,9 @@ static void algorithm_json(const struct recon_request *request, struct json *jso
         json_number(json, "relaxation", request->relaxation);
         json_number(json, "fall", request->relaxation_fall);
     }
+    if (request->algorithm == RECON_RAMLA) {
+        json_text(json, "steps", request->own_steps ? "own" : "common");
+    }
     recon_prior_json(request, json);
     if (request->has_psf) {
         json_numbers(json, "psf_mm", request->psf_mm, 3);

@@ -72,6 +72,16 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
     }
 }
 
+static bool read_steps(struct cli_args *args, const struct recon_request *request)
+{
+    static const char *const names[] = {"own", "common", NULL};
+    const int usual = request->family == RECON_DIRECT;
+    if (args_has(args, "--steps") && request->algorithm != RECON_RAMLA) {
+        args_complain(args, "--steps belongs to --algorithm ramla");
+    }
+    return args_word(args, "--steps", names, usual) == 0 && request->algorithm == RECON_RAMLA;
+}
+
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
     static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem", NULL};
@@ -86,6 +96,7 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->save_every = (int)args_int(args, "--save-every", 0, range);
     request->relaxation = direct_number(args, "--relaxation",
                                         bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
+    request->own_steps = read_steps(args, request);
     request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
@@ -194,6 +205,7 @@ static lr_status iterate(struct recon *recon)
         .algorithm = rules[request->algorithm],
         .relaxation = steps ? request->relaxation : 0,
         .relaxation_fall = steps ? request->relaxation_fall : 0,
+        .own_steps = request->own_steps,
         .prior = request->has_prior ? &request->prior : NULL,
         .iteration = on_iteration,
         .user = recon,
@@ -235,11 +247,12 @@ static void warn_of_slow_steps(const struct recon *recon)
     const lr_iteration *last = &recon->history[recon->num_done - 1];
     const double share = last->estimated_counts / last->measured_counts;
     if (recon->request.algorithm == RECON_RAMLA && last->has_fit && fabs(share - 1) > 0.05) {
-        report_warn(recon->setup.report,
-                    "the image explains %.4g of the %.4g counts: RAMLA's steps go by the largest "
-                    "sensitivity, and are small where --mu makes it less: take more --iterations, "
-                    "a smaller grid, or --algorithm osem",
-                    last->estimated_counts, last->measured_counts);
+        report_warn(recon->setup.report, "the image explains %.4g of the %.4g counts: %s",
+                    last->estimated_counts, last->measured_counts,
+                    recon->request.own_steps
+                        ? "take more --iterations, or --algorithm osem"
+                        : "common steps go by the largest sensitivity, and are small where "
+                          "attenuation makes it less: take --steps own, or more --iterations");
     }
 }
 
@@ -543,6 +556,10 @@ static const struct cli_option algorithm_options[] = {
     {"--relaxation", "L",
      "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "
      "M)",
+     false},
+    {"--steps", "WHOSE",
+     "ramla: own, by the voxel's sensitivity, or common, by the largest of all; default own, of "
+     "direct common",
      false},
     {"--fall", "F",
      "ramla, bsrem: iteration k = 0, 1, ... has L / (1 + F k); default 0, of bsrem 0.1", false},

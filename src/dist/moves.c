@@ -107,17 +107,31 @@ static lr_status find_room(struct move *move)
     return LR_OK;
 }
 
-/* What others send of one sum, a piece each; place: NULL = the host. */
+/* What others send of one sum, a piece each. */
+static lr_vector describe_pieces(const struct move *move, int64_t most)
+{
+    return (lr_vector){.count = most * move->comm->facts.size,
+                       .precision = move->vector->precision};
+}
+
+/* place: NULL = the host. */
 static lr_status make_pieces(struct move *move, int64_t most)
 {
     lr_comm *comm = move->comm;
     const bool on_device = is_on_device(move);
     lr_vector *pieces = on_device ? &comm->ways.pieces : &comm->pieces;
-    const lr_vector needed = {.count = most * comm->facts.size,
-                              .precision = move->vector->precision};
+    const lr_vector needed = describe_pieces(move, most);
     return is_room_for(pieces, &needed) ? LR_OK
                                         : make_room(comm, on_device ? comm->ways.place : NULL,
                                                     needed.count, &needed, pieces);
+}
+
+/* Whether nothing is left to be done, and to fail, before messages of a vector on the host. All ranks have
+ * made the same moves before, so that they find the same. */
+static bool is_ready(const struct move *move, int64_t most)
+{
+    const lr_vector needed = describe_pieces(move, most);
+    return move->way == LR_WAY_PLAIN && (most == 0 || is_room_for(&move->comm->pieces, &needed));
 }
 
 static lr_status copy_in(struct move *move)
@@ -150,9 +164,10 @@ static lr_status begin_move(struct move *move, enum lr_comm_step step, int64_t m
     lr_comm *comm = move->comm;
     LR_TRY(lr_comm_meet_for(comm, step, move->vector, &move->way));
     move->begin_s = lr_clock_seconds();
+    const bool is_sure = is_ready(move, most);
     lr_status status = take_place(move);
     status = status == LR_OK && most > 0 ? make_pieces(move, most) : status;
-    return lr_comm_settle(comm, LR_COMM_STEP_READY, status);
+    return is_sure ? status : lr_comm_settle(comm, LR_COMM_STEP_READY, status);
 }
 
 /* What has arrived is the vector's. */

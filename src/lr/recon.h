@@ -78,8 +78,8 @@ typedef struct lr_rdp {
     double beta;  /* strength; 0 = the prior is computed and has no effect */
     double gamma; /* how much less edges weigh than noise; 2 is usual */
     double
-        epsilon; /* in units of the image; 0 = a hundredth of the uniform image that gives as many
-                           counts as were measured */
+        epsilon; /* in units of the image; 0 = a hundredth of the uniform image that gives the counts
+                           that the additive term leaves */
     const float *kappa; /* [num_voxels], >= 0; NULL = 1 */
 } lr_rdp;
 
@@ -103,8 +103,8 @@ typedef struct lr_recon_params {
                                       data, but where values are of events (lr/listmode.h), whose
                                       additive terms do not add up to all that was expected */
     const float *initial;  /* [num_voxels]; NULL = ones where the sensitivity is positive; with
-                                      an additive term the uniform image that gives the counts that it
-                                      leaves; of BSREM that which gives as many as were measured */
+                                      an additive term, and of RAMLA and BSREM, the uniform image that
+                                      gives the counts that it leaves */
     int iterations;        /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */
     int subsets;           /* 0 = 1 */
@@ -121,6 +121,8 @@ typedef struct lr_recon_params {
     double
         relaxation_fall; /* RAMLA, BSREM: iteration n has relaxation / (1 + fall n). Several subsets
                                of BSREM meet the maximum only with a fall above 0 */
+    bool own_steps; /* RAMLA: each voxel's step goes by its own largest sensitivity of a subset, and
+                            not by the largest of all voxels; no device does whole updates by itself */
     const lr_rdp *prior; /* BSREM; NULL = none */
     lr_status (*iteration)(void *user,
                            const lr_iteration *done); /* after all subsets; may be NULL */

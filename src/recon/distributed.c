@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "recon/compared.h"
+#include "recon/level.h"
 #include "recon/ranks.h"
 
 #include <math.h>
@@ -277,21 +278,32 @@ static lr_status allocate(struct distributed *d)
     return lr_compared_init(&d->compared, &d->subsets, of_values);
 }
 
-/* On the host: the sensitivity of all ranks' LORs, where it is seen, and the image to start from. */
+/* The sensitivity of all ranks' LORs, and where it is seen, which stays on the host. */
+static lr_status find_sensitivity(struct distributed *d, lr_vector *host, double *seen_counts)
+{
+    float *values = host->values;
+    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
+    LR_TRY(lr_comm_sum(d->ranks.comm, host));
+    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
+    *seen_counts = 0.0;
+    for (int64_t v = 0; v < host->count; v++) {
+        *seen_counts += values[v];
+        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
+    }
+    return lr_vector_copy(host, &d->images[SEEN]);
+}
+
+/* The image to start from, by the host. */
 static lr_status fill(struct distributed *d, lr_vector *host)
 {
     float *values = host->values;
     const float *initial = d->from == NULL ? d->params->initial : NULL;
     bool has_activity = false;
-    LR_TRY(lr_operator_sensitivity(d->params->op, NULL, host));
-    LR_TRY(lr_comm_sum(d->ranks.comm, host));
-    LR_TRY(lr_vector_copy(host, &d->images[SENSITIVITY]));
+    double seen_counts, level;
+    LR_TRY(find_sensitivity(d, host, &seen_counts));
+    LR_TRY(lr_find_level(&d->compared, seen_counts, false, &level));
     for (int64_t v = 0; v < host->count; v++) {
-        values[v] = values[v] > 0.0f ? 1.0f : 0.0f;
-    }
-    LR_TRY(lr_vector_copy(host, &d->images[SEEN]));
-    for (int64_t v = 0; v < host->count; v++) {
-        values[v] *= initial != NULL ? initial[v] : 1.0f;
+        values[v] *= initial != NULL ? initial[v] : (float)level;
         has_activity |= values[v] > 0.0f;
     }
     if (!has_activity) {

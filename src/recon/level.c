@@ -36,18 +36,21 @@ static void check_against_counts(const struct lr_subsets *subsets, double additi
     }
 }
 
-lr_status lr_find_level(struct lr_compared *compared, double seen_counts, bool is_settled,
-                        float *level)
+lr_status lr_find_level(struct lr_compared *compared, double seen_counts, bool has_steps,
+                        double *level)
 {
     const double counts = compared->subsets->counts, least = 0.01;
-    double additive;
-    if (!compared->has_additive) {
+    double additive = 0.0;
+    *level = 1.0;
+    if (!compared->has_additive && !has_steps) {
         return LR_OK;
     }
-    LR_TRY(sum_additive(compared, &additive));
-    check_against_counts(compared->subsets, additive);
-    if (!is_settled && counts > 0.0 && seen_counts > 0.0) {
-        *level = (float)(fmax(counts - additive, least * counts) / seen_counts);
+    if (compared->has_additive) {
+        LR_TRY(sum_additive(compared, &additive));
+        check_against_counts(compared->subsets, additive);
+    }
+    if (counts > 0.0 && seen_counts > 0.0) {
+        *level = fmax(counts - additive, least * counts) / seen_counts;
     }
     return LR_OK;
 }

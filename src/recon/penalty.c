@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Of the level of the uniform image: the default of epsilon, and the floor of the preconditioner. A voxel
+/* Of the level (level.h): the default of epsilon, and the floor of the preconditioner. A voxel
  * at the floor doubles in a step or so where the data want it, and one below it takes no larger steps
  * than its curvature allows. */
 static const double share_of_epsilon = 1e-2, share_of_floor = 1e-6;
@@ -188,14 +188,11 @@ static lr_status find_scale(struct lr_penalty *penalty, int num_subsets)
     return lr_vector_copy(&penalty->sensitivity, &penalty->scale);
 }
 
-lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double counts)
+lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level)
 {
-    double all;
-    LR_TRY(add_shares(&penalty->sensitivity, &all));
-    penalty->level = counts > 0.0 && all > 0.0 ? counts / all : 1.0;
-    penalty->floor = share_of_floor * penalty->level;
+    penalty->floor = share_of_floor * level;
     if (penalty->prior != NULL && !(penalty->prior->epsilon > 0.0)) {
-        penalty->differences.epsilon = share_of_epsilon * penalty->level;
+        penalty->differences.epsilon = share_of_epsilon * level;
     }
     LR_TRY(find_scale(penalty, num_subsets));
     lr_vector_destroy(&penalty->sensitivity);

@@ -20,7 +20,6 @@ struct lr_penalty {
     lr_vector kappa;                     /* [num_voxels]; zero where there is none */
     lr_vector
         scale;    /* [num_voxels] subsets / (sensitivity + the prior's share); 0 where none sees */
-    double level; /* of the uniform image that gives as many counts as were measured */
     double floor; /* of what voxels count for in the preconditioner */
 };
 
@@ -32,8 +31,8 @@ void lr_penalty_finish(struct lr_penalty *penalty);
 /* sensitivity: of a subset, on the host. */
 lr_status lr_penalty_add(struct lr_penalty *penalty, const lr_vector *sensitivity);
 
-/* After the last subset's. counts: of all measured. */
-lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double counts);
+/* After the last subset's. level: of the uniform image to start from (level.h). */
+lr_status lr_penalty_start(struct lr_penalty *penalty, int num_subsets, double level);
 
 /* beta R of the image; scratch, of the same place, is overwritten. */
 lr_status lr_penalty_value(const struct lr_penalty *penalty, const lr_vector *image,

@@ -37,6 +37,8 @@ struct recon {
     struct lr_penalty penalty;      /* of rules that are penalised */
     lr_vector *sensitivity;         /* [subsets] of the rank's slab */
     lr_vector all_sensitivity;      /* on the host: of all events, until the start is over */
+    lr_vector largest;              /* on the host: of each voxel's, own steps go by it; alike */
+    lr_vector own_scale;            /* of the rank's slab: 1 / that, 0 where there is none */
     double *scale;                  /* [subsets] what the rule found of each */
     lr_vector image;                /* changed only when a subset's update is complete */
     lr_vector correction;           /* A^T ratio */
@@ -44,6 +46,7 @@ struct recon {
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
     double most;                    /* what the rule lets the sum of the image be; 0 = anything */
     double seen_counts;             /* what an image of ones gives, by the sensitivities */
+    double level;                   /* of the uniform image to start from */
     bool has_image;                 /* whether `image` is one already */
     bool has_clock; /* the backend tells what the device took for all projections so far */
     bool has_warned, has_warned_of_passing;
@@ -56,12 +59,17 @@ static bool has_additive(const lr_recon_params *params)
     return params->additive != NULL || params->additive_source.get != NULL;
 }
 
+static bool has_own_steps(const struct recon *recon)
+{
+    return recon->params->own_steps && recon->params->algorithm == LR_ALGORITHM_RAMLA;
+}
+
 /* Bytes of what is held where reconstruction works. */
 static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
-    const int penalty = recon->rule->is_penalised ? LR_PENALTY_VECTORS : 0;
-    double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + penalty);
+    const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : has_own_steps(recon);
+    double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
     if (with_values) {
         numbers += (double)subsets->most_values;
         for (int k = 0; k < subsets->count; k++) {
@@ -128,6 +136,10 @@ static lr_status allocate_steps(struct recon *recon)
         LR_TRY(make_vector(recon, "the sensitivities of the subsets",
                            recon->ranks.end - recon->ranks.begin, &recon->sensitivity[k]));
     }
+    LR_TRY(has_own_steps(recon)
+               ? make_vector(recon, "the steps of the voxels",
+                             recon->ranks.end - recon->ranks.begin, &recon->own_scale)
+               : LR_OK);
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
     return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
                                                 .count = recon->subsets.most_values,
@@ -159,6 +171,7 @@ static void finish(struct recon *recon)
     }
     free(recon->sensitivity);
     free(recon->scale);
+    lr_vector_destroy(&recon->own_scale);
     lr_vector_destroy(&recon->image);
     lr_vector_destroy(&recon->correction);
     lr_vector_destroy(&recon->values);
@@ -203,6 +216,33 @@ static lr_status sum_sensitivity(struct recon *recon, int k, lr_vector *host)
     return lr_comm_sum(recon->ranks.comm, host);
 }
 
+static void note_largest(struct recon *recon, const lr_vector *host)
+{
+    const float *values = host->values;
+    float *largest = recon->largest.values;
+    for (int64_t v = 0; largest != NULL && v < host->count; v++) {
+        largest[v] = fmaxf(largest[v], values[v]);
+    }
+}
+
+/* The largest step that makes no voxel negative, of each voxel: 1 / its largest sensitivity of a subset. The
+ * scale of all subsets is the largest of them. */
+static lr_status settle_own_steps(struct recon *recon)
+{
+    float *scale = recon->largest.values;
+    double largest = 0.0;
+    for (int64_t v = 0; v < recon->largest.count; v++) {
+        scale[v] = scale[v] > 0.0f ? 1.0f / scale[v] : 0.0f;
+        scale[v] = isfinite(scale[v]) ? scale[v] : 0.0f;
+        largest = fmax(largest, (double)scale[v]);
+    }
+    for (int k = 0; k < recon->subsets.count; k++) {
+        recon->scale[k] = largest;
+    }
+    const lr_vector slab = lr_ranks_slab(&recon->ranks, &recon->largest);
+    return lr_vector_copy(&slab, &recon->own_scale);
+}
+
 /* seen: [num_voxels] whether a subset sees the voxel. */
 static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, bool *seen)
 {
@@ -220,6 +260,7 @@ static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, b
         LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
     }
     LR_TRY(recon->rule->is_penalised ? lr_penalty_add(&recon->penalty, host) : LR_OK);
+    note_largest(recon, host);
     return recon->rule->start != NULL
                ? recon->rule->start(is_in_part ? host : &recon->sensitivity[k], &recon->scale[k])
                : LR_OK;
@@ -236,15 +277,13 @@ static lr_status find_sensitivities(struct recon *recon, lr_vector *host, bool *
         LR_TRY(lr_progress_report(recon->params->progress, what, k, count));
         LR_TRY(find_sensitivity(recon, k, host, seen));
     }
-    return LR_OK;
+    return has_own_steps(recon) ? settle_own_steps(recon) : LR_OK;
 }
 
 /* Voxels that no LOR sees start at 0 and stay there. */
 static lr_status start_image(struct recon *recon, lr_vector *host, const bool *seen)
 {
-    const float *initial = recon->params->initial;
-    float level = recon->rule->is_penalised ? (float)recon->penalty.level : 1.0f;
-    LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, recon->rule->is_penalised, &level));
+    const float *initial = recon->params->initial, level = (float)recon->level;
     float *image = host->values;
     bool has_sensitive = false, has_activity = false;
     for (int64_t v = 0; v < host->count; v++) {
@@ -273,9 +312,10 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
+    LR_TRY(
+        lr_find_level(&recon->compared, recon->seen_counts, recon->rule->has_steps, &recon->level));
     if (recon->rule->is_penalised) {
-        const struct lr_subsets *subsets = &recon->subsets;
-        LR_TRY(lr_penalty_start(&recon->penalty, subsets->count, subsets->counts));
+        LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
     }
     return start_image(recon, host, seen);
 }
@@ -291,9 +331,16 @@ static lr_status start(struct recon *recon)
                                                                   .log = log},
                                               &host)
                            : LR_FAILED;
+    if (status == LR_OK && has_own_steps(recon)) {
+        status = lr_vector_create(&(lr_vector_params){.count = recon->info->num_voxels,
+                                                      .name = "the steps of the voxels",
+                                                      .log = log},
+                                  &recon->largest);
+    }
     status = status == LR_OK ? start_with(recon, &host, seen) : status;
     recon->has_image = status == LR_OK;
     lr_vector_destroy(&host);
+    lr_vector_destroy(&recon->largest);
     lr_vector_destroy(&recon->all_sensitivity);
     free(seen);
     return status;
@@ -321,7 +368,7 @@ static lr_status open_whole(struct recon *recon)
                                         .has_additive = has_additive(params)};
     const bool is_whole =
         params->without_fit && !recon->subsets.is_sparse && recon->ranks.size == 1;
-    return is_whole && !recon->rule->is_penalised
+    return is_whole && !recon->rule->is_penalised && !has_own_steps(recon)
                ? lr_updates_open(params->op, &plan, &recon->whole)
                : LR_OK;
 }
@@ -461,6 +508,7 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values,
     step.image = &image;
     step.ratios = &next;
     step.sensitivity = &recon->sensitivity[k];
+    step.own_scale = has_own_steps(recon) ? &recon->own_scale : NULL;
     step.next = &next;
     LR_TRY(recon->rule->update(&step));
     LR_TRY(lr_vector_add_up_later(&next, &recon->sensitivity[k], &outcome->after));

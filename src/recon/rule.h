@@ -11,12 +11,13 @@
 struct lr_update_step {
     const lr_recon_params *params;
     int iteration; /* from 0, those before included */
-    double scale;  /* what the rule's start found for this subset */
+    double scale;  /* what the rule's start found for this subset; of own steps the largest */
     int num_subsets;
     const struct lr_penalty *penalty; /* of rules that are penalised */
     const lr_vector *image;           /* x */
     const lr_vector *ratios;          /* A^T (y / (A x + b)) over the subset */
     const lr_vector *sensitivity;     /* A^T 1 over the subset */
+    const lr_vector *own_scale;       /* of each voxel, where steps are its own; else NULL */
     lr_vector *next;                  /* x after the update; may be the ratios */
 };
 
@@ -24,6 +25,7 @@ struct lr_update_rule {
     const char *name; /* in sentences */
     bool
         is_penalised; /* needs a penalty, which the loop makes; no backend does its updates whole */
+    bool has_steps;   /* of limited length, so that it matters how large the first image is */
     const char *remedy; /* what to do where voxels grow beyond the largest number */
     /* errors: LR_USAGE for params that the rule has not, or that are out of range. */
     lr_status (*check)(const lr_recon_params *params);

@@ -3,7 +3,8 @@
  *
  * Block RAMLA: Browne and De Pierro, A Row-Action Alternative to the EM Algorithm for Maximizing
  * Likelihoods in Emission Tomography, IEEE Trans. Med. Imag. 15 (1996), with the LORs of a subset in
- * the place of one. docs/method/common.md, "Block RAMLA". */
+ * the place of one; with own steps, in which each voxel has the largest that its own sensitivity allows, as
+ * Ahn and Fessler, IEEE Trans. Med. Imag. 22 (2003), scale them. docs/method/common.md, "Block RAMLA". */
 #include "base/log.h"
 #include "recon/rule.h"
 
@@ -48,13 +49,18 @@ double lr_ramla_relaxation(int subsets)
     return subsets > 1 ? 10.0 / (9.0 + subsets) : 1.0;
 }
 
-static double find_lambda(const struct lr_update_step *step)
+static double find_relaxation(const struct lr_update_step *step)
 {
     const lr_recon_params *params = step->params;
     const double usual = lr_ramla_relaxation(step->num_subsets);
     const double first = params->relaxation > 0.0 ? params->relaxation : usual;
-    const double relaxation = first / (1.0 + params->relaxation_fall * step->iteration);
-    return relaxation * step->scale;
+    return first / (1.0 + params->relaxation_fall * step->iteration);
+}
+
+/* Of own steps the largest. */
+static double find_lambda(const struct lr_update_step *step)
+{
+    return find_relaxation(step) * step->scale;
 }
 
 /* Adjoint projections give sum_j x_j r_j <= sum_i y_i, and a factor that is cut off at 0 takes no more
@@ -64,8 +70,23 @@ static double find_most(const struct lr_update_step *step, double total, double 
     return total + find_lambda(step) * counts;
 }
 
+/* As BSREM's, without a floor: what is 0 stays so. */
+static lr_status update_by_own_steps(const struct lr_update_step *step)
+{
+    LR_TRY(step->ratios != step->next ? lr_vector_copy(step->ratios, step->next) : LR_OK);
+    LR_TRY(lr_vector_add_scaled(step->next, -1.0, step->sensitivity));
+    return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
+                                                     .gradient = step->next,
+                                                     .scale = step->own_scale,
+                                                     .relaxation = find_relaxation(step),
+                                                     .next = step->next});
+}
+
 static lr_status update(const struct lr_update_step *step)
 {
+    if (step->own_scale != NULL) {
+        return update_by_own_steps(step);
+    }
     return lr_vector_update_ramla(&(lr_ramla_update){.x = step->image,
                                                      .correction = step->ratios,
                                                      .sensitivity = step->sensitivity,
@@ -75,6 +96,7 @@ static lr_status update(const struct lr_update_step *step)
 
 const struct lr_update_rule lr_rule_ramla = {
     .name = "RAMLA",
+    .has_steps = true,
     .remedy = "leave out voxels that are hardly seen, or take a smaller relaxation",
     .check = check,
     .start = start,

@@ -41,8 +41,8 @@ def run(*words, code=0):
     return done
 
 
-def ranks(count, *words, code=0):
-    return mpirun(program, count, program, *words, code=code)
+def ranks(count, *words, code=0, before=()):
+    return mpirun(program, count, *before, program, *words, code=code)
 
 
 def image(name):
@@ -96,6 +96,7 @@ def compare(words, sizes, *more):
 def exact():
     words = [*counts(), "--deterministic"]
     compare(words, (2, 3, 5), "--algorithm", "osem", "--subsets", 4)
+    compare(words, (2,), "--algorithm", "ramla", "--subsets", 4)
     bsrem = ["--algorithm", "bsrem", "--subsets", 3, "--prior", "rdp", "--beta", 1e-3, "--psf-mm", 3]
     compare(words, (2,), *bsrem)
     ranks(2, *words, *bsrem, "--iterations", 10, "-o", path("b.nii"))
@@ -106,6 +107,23 @@ def exact():
     for key in ("log_likelihood", "measured_counts", "estimated_counts", "sensitive_counts"):
         a, b = found["iterations"][1][key], alone["iterations"][1][key]
         assert abs(a - b) <= 1e-6 * abs(b), f"{key}: {a} and {b}"
+
+
+    meetings([*words, "--algorithm", "osem", "--subsets", 4])
+
+
+def meetings(words):
+    """In an update ranks meet three times: to sum, to gather, and for the fit."""
+    if "MPI_COUNTS" not in os.environ:
+        return
+    library = preloadable(os.environ["MPI_COUNTS"], atexit.register)
+    options = f"{ENVIRONMENT['ASAN_OPTIONS']}:verify_asan_link_order=0"
+    counted = []
+    for iterations in (2, 4):
+        done = ranks(2, *words, "--iterations", iterations, "-o", path("x.nii"),
+                     before=["env", f"LD_PRELOAD={library}", f"ASAN_OPTIONS={options}"])
+        counted.append(int(re.search(r"meetings: (\d+)", done.stderr).group(1)))
+    assert counted[1] - counted[0] == 2 * 4 * 3, counted
 
 
 def families():
@@ -159,11 +177,15 @@ def own():
              [*counts(), *seed], [*dense, "--additive", path("d.h5")],
              ["recon", *delayed, "--algorithm", "osem", "--subsets", 2],
              ["recon", "--operator", "listmode", *delayed, "--frames", "2,1.5",
+              "--sensitivity-lines", 5000],
+             ["recon", "--operator", "listmode", *delayed, "--frames", "1,1.5", *seed,
               "--sensitivity-lines", 5000]]
     for words in cases:
         words = [*words, "--iterations", 4]
-        one = json.loads(run(*words, "--json", "-o", path("one.nii")).stdout)
-        many = json.loads(ranks(3, *words, "--json", "-o", path("x.nii")).stdout)
+        alone = run(*words, "--json", "-o", path("one.nii"))
+        together = ranks(3, *words, "--json", "-o", path("x.nii"))
+        assert sentences(alone) == sentences(together), (alone.stderr, together.stderr)
+        one, many = json.loads(alone.stdout), json.loads(together.stdout)
         names = ("-1.nii", "-2.nii") if "--frames" in words else (".nii",)
         for name in names:
             assert apart(f"one{name}", f"x{name}") < CLOSE, (words, apart(f"one{name}", f"x{name}"))
@@ -171,6 +193,26 @@ def own():
         assert one.get("randoms") == many.get("randoms"), (one["randoms"], many["randoms"])
         peaks = many["ranks"]["peak_memory_bytes"]
         assert len(peaks) == 3 and min(peaks) > 1e6, peaks
+
+
+def sentences(done):
+    """What is said of a replicate and of the end of frames."""
+    return re.findall(r"bootstrap replicate of.*|frame \d+ is from.*", done.stderr)
+
+
+def ends():
+    """Of CASToR the header tells how long a measurement was, whatever its last event is."""
+    words = [*events(), "--sensitivity-lines", 5000, "--iterations", 1, "--frames", "50,45"]
+    run("events", "convert", path("e.petsird"), path("e.Cdh"), "--scanner", path("ring.yaml"))
+    header = Path(path("e.Cdh")).read_text()
+    longer = re.sub(r"(Duration \(s\): *)\S+", r"\g<1>100", header)
+    assert longer != header, header
+    Path(path("e.Cdh")).write_text(longer)
+    for name, count in (("e.petsird", 1), ("e.Cdh", 0)):
+        words[words.index("--events") + 1] = path(name)
+        said = [sentences(run(*words, "-o", path("f.nii"))),
+                sentences(ranks(2, *words, "-o", path("g.nii")))]
+        assert said[0] == said[1] and len(said[0]) == count, said
 
 
 def memory():
@@ -251,11 +293,35 @@ def distributed():
         assert len(steps) < 1200 / local + 40, len(steps)
         for a, b in zip(steps, steps[1:]):
             assert b["log_likelihood"] > a["log_likelihood"] - 1e-6 * abs(a["log_likelihood"])
+    first_images()
     done = ranks(2, *events(), "--iterations", 12, "--combine", "distributed", "--json", "-o",
                  path("x.nii"))
     steps = json.loads(done.stdout)["iterations"]
     assert steps[-1]["number"] == 12 and len(steps) < 7
     assert steps[-1]["log_likelihood"] > steps[0]["log_likelihood"]
+
+
+def first_images():
+    """Beside an additive term every scheme begins with what it leaves of the counts, of sparse data and
+    of dense: the first iteration, which is ML-EM's, is that of one process."""
+    words = counts()
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 300000, "--backend",
+        "native", "-o", path("dense.h5"))
+    for data, most in (("d.h5", 15000), ("dense.h5", 200000)):
+        run("simulate", *ring(), *GRID, "--phantom", "derenzo", "--counts", most, "--backend",
+            "native", "--expected", "-o", path("b.h5"))
+        more = [*words, "--data", path(data), "--additive", path("b.h5"), "--iterations", 1,
+                "--json"]
+        more.remove(path("d.h5"))
+        more.remove("--data")
+        one = json.loads(run(*more, "-o", path("one.nii")).stdout)["iterations"][0]
+        for scheme in ("exact", "distributed"):
+            step = json.loads(ranks(2, *more, "--combine", scheme, "-o", path("x.nii"))
+                              .stdout)["iterations"][0]
+            found = step["estimated_counts"] / step["measured_counts"]
+            assert abs(found - 1) < 1e-4, (data, scheme, step)
+            assert abs(step["log_likelihood"] / one["log_likelihood"] - 1) < 1e-6, (one, step)
+            assert apart("one.nii", "x.nii") < CLOSE, (data, scheme, apart("one.nii", "x.nii"))
 
 
 def other_inputs():
@@ -333,6 +399,10 @@ def schemes():
     done = ranks(2, *again, code=2)
     assert done.stderr.count("loraster: error") == 1, done.stderr
     assert "start 3 ranks and not 2" in done.stderr, done.stderr
+    run("simulate", *ring(), *GRID, "--phantom", "derenzo", "--counts", 15000, "--backend",
+        "native", "--expected", "-o", path("b.h5"))
+    goes_on(2, [*words, "--combine", "distributed", "--additive", path("b.h5"), "--iterations", 4],
+            3, "--checkpoint-every", 3)
     again = goes_on(3, [*words, "--combine", "distributed", "--iterations", 12], 10,
                     "--checkpoint-every", 5)
     done = ranks(2, *again)
@@ -345,6 +415,7 @@ def schemes():
 
 def frames():
     """Checkpoints of frames and of coefficients of blobs, of one process and of several."""
+    ends()
     listmode = [*events(), "--sensitivity-lines", 20000]
     again = goes_on(2, [*listmode, "--blobs", "--iterations", 5], 3, "--checkpoint-every", 3)
     run(*again)

@@ -9,7 +9,7 @@
 struct penalised {
     struct session s;
     struct matrix matrix;
-    double sensitivity[NUM_VOXELS], counts, level;
+    double sensitivity[NUM_VOXELS], level;
     float kappa[NUM_VOXELS];
     lr_rdp prior;
     lr_lor_data additive;
@@ -36,9 +36,9 @@ static void penalised_init(struct penalised *p, const char *backend)
     }
     draw_counts(&p->s, 50.0);
     p->matrix = read_matrix(&p->s);
-    p->counts = 0.0;
+    double counts = 0.0; /* that the additive term leaves */
     for (int64_t l = 0; l < p->matrix.num_lors; l++) {
-        p->counts += p->s.data->values[l];
+        counts += (double)p->s.data->values[l] - p->s.additive[l];
     }
     for (int v = 0; v < NUM_VOXELS; v++) {
         p->sensitivity[v] = 0.0;
@@ -49,7 +49,7 @@ static void penalised_init(struct penalised *p, const char *backend)
         all += p->sensitivity[v];
         p->kappa[v] = (float)(0.75 + 0.25 * cos(v));
     }
-    p->level = p->counts / all;
+    p->level = counts / all;
     p->prior = (lr_rdp){.beta = 0.2 * largest, .gamma = 2.0, .epsilon = 0.01 * p->level};
     p->prior.kappa = p->kappa;
     p->additive = (lr_lor_data){.count = p->s.data->count, .values = p->s.additive};
@@ -288,6 +288,41 @@ static void test_the_objective_is_told(void **state)
     penalised_finish(&p);
 }
 
+static lr_status keep_first(void *user, const lr_iteration *done)
+{
+    lr_iteration *first = user;
+    *first = done->number == 1 ? *done : *first;
+    return LR_OK;
+}
+
+/* Two thirds of the counts are the additive term's, of dense and sparse data. */
+static void test_the_first_image_gives_what_was_measured(void **state)
+{
+    static struct penalised p;
+    penalised_init(&p, *state);
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) {
+        p.s.additive[l] *= 100.0f;
+    }
+    draw_counts(&p.s, 5.0);
+    double additive = 0.0, counts = 0.0;
+    for (int64_t l = 0; l < p.matrix.num_lors; l++) {
+        additive += p.s.additive[l];
+        counts += p.s.data->values[l];
+    }
+    print_message("%g of %g counts are additive\n", additive, counts);
+    assert_true(additive > 0.3 * counts && additive < 0.9 * counts);
+    for (int k = 0; k < 2; k++) {
+        lr_iteration first = {0};
+        lr_recon_params params = bsrem(&p, 1, 1);
+        params.data = k == 0 ? p.s.data : &p.s.sparse;
+        params.iteration = keep_first;
+        params.user = &first;
+        assert_int_equal(reconstruct(&params, p.s.image), LR_OK);
+        assert_close(first.estimated_counts, first.measured_counts, 1e-5);
+    }
+    penalised_finish(&p);
+}
+
 /* Without a prior, and with one of strength 0, BSREM of one subset with full steps is ML-EM; with four
  * and falling steps it is ahead of ML-EM on the same way. */
 static void test_without_strength_it_is_mlem(void **state)
@@ -443,6 +478,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest of_the_backend[] = {
         cmocka_unit_test_prestate(test_it_is_the_papers_formula, state),
         cmocka_unit_test_prestate(test_the_objective_is_told, state),
+        cmocka_unit_test_prestate(test_the_first_image_gives_what_was_measured, state),
     };
     const struct CMUnitTest laws[] = {
         cmocka_unit_test_prestate(test_subsets_meet_at_the_maximum, state),

@@ -119,6 +119,7 @@ static void library_run(const struct bench *bench, const struct live_request *re
                                     .algorithm = request->algorithm,
                                     .relaxation = request->relaxation,
                                     .relaxation_fall = request->relaxation_fall,
+                                    .own_steps = true,
                                     .iteration = note,
                                     .user = library};
     lr_vector image = lr_vector_of_floats(library->image, NUM_VOXELS);

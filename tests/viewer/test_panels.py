@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the panels and the scene tell of what is under the mouse, by scripts, without a window: values
 on slices, colour bars, curves, empty windows, the dialog that opens files, the start screen."""
+import json
 import math
 import os
 import random
@@ -200,6 +201,33 @@ class Curves(ViewTest):
         for one in done["iterations"]:
             wanted = one["log_likelihood"]
             self.assertLess(abs(told[one["number"]] / wanted - 1.0), 1e-5)
+
+    def test_record_of_a_run(self):
+        """Dropped on the window, or named on the command line; its curve has the program's numbers."""
+        image = self.image("x.nii")
+        counts = self.expected_counts("y.hs", 2000)
+        done = self.json("recon", "--scanner", self.scanner, "--data", counts, "--like", image,
+                         "--iterations", "4", "--truth", image, "-o", self.path("r.nii"))
+        run = self.write("run.json", json.dumps(done))
+        steps = ["print record.iterations", "print record.log_likelihood",
+                 "print record.image_error"]
+        dropped = self.values([*READY, "tool lor", f"open file {run}", "wait", *steps])
+        moves = [word for y in (470, 600) for x in range(912, 1270, 24)
+                 for word in (f"move {x} {y}", "print curve")]
+        pairs, _ = self.view([*READY, "size 1280 1200", *steps, "frames 2", *moves], "--record", run)
+        last = done["iterations"][-1]
+        for found in (dropped, dict(pairs[:3])):
+            self.assertEqual(float(found["record.iterations"]), 4)
+            for key in ("log_likelihood", "image_error"):
+                self.assertLess(abs(float(found[f"record.{key}"]) / last[key] - 1), 1e-5)
+        told = {tuple(map(float, text.split(","))) for _, text in pairs[3:] if text != "none"}
+        for one in done["iterations"]:
+            for key in ("log_likelihood", "image_error"):
+                self.assertTrue(any(number == one["number"] and abs(value / one[key] - 1) < 1e-5
+                                    for number, value in told), (key, one["number"], told))
+        other = self.write("other.json", '{"verb": "recon", "iterations": []}')
+        _, said = self.view([*READY, f"open record {other}", "wait"], code=3)
+        self.assertIn("it has no iterations", said)
 
 
 class Recon(ViewTest):

@@ -20,6 +20,7 @@
 #include "viewer/tools/lor_tool.h"
 #include "viewer/tools/maps_tool.h"
 #include "viewer/tools/opener_tool.h"
+#include "viewer/tools/record_tool.h"
 #include "viewer/tools/start_tool.h"
 #include "viewer/tools/voxel_tool.h"
 #include "viewer/view.h"
@@ -84,6 +85,7 @@ struct app {
     struct doctor_tool doctor;
     struct direct_tool direct;
     struct frames_tool frames;
+    struct record_tool record;
     struct lr_view_session session; /* that was read, until what it names is open */
     bool has_session;
 

@@ -215,3 +215,16 @@ void panels_show(struct app *app)
         show_messages(app);
     }
 }
+
+/* The first image is all the same, and may be so unlikely that nothing is seen of what follows. */
+int panels_find_first(const float *likelihood, int count)
+{
+    enum { FEW = 5 };
+    static const double most = 20.0;
+    float highest = -HUGE_VALF;
+    for (int k = 1; k < count; k++) {
+        highest = fmaxf(highest, likelihood[k]);
+    }
+    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
+    return rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
+}

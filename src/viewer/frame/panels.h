@@ -16,4 +16,7 @@ void panels_leave(struct app *app);
 /* Keeps what a curve tells of the mouse, where it is on that curve. */
 void panels_take_reading(struct app *app, struct ui_reading reading);
 
+/* Where a curve of log-likelihoods of iterations begins: 1 where the first would hide the rest, else 0. */
+int panels_find_first(const float *likelihood, int count);
+
 #endif

@@ -65,8 +65,8 @@ static lr_status reals(const struct app *app, const struct command_words *words,
 
 static lr_status act_open(struct app *app, const struct command_words *words)
 {
-    static const char *const kinds[] = {"scanner", "image", "mu",   "data",
-                                        "session", "histo", "file", NULL};
+    static const char *const kinds[] = {"scanner", "image",  "mu",   "data", "session",
+                                        "histo",   "record", "file", NULL};
     const char *path = words->words[2];
     int kind = 0;
     LR_TRY(command_choice(app, words, 1, kinds, &kind));
@@ -84,6 +84,8 @@ static lr_status act_open(struct app *app, const struct command_words *words)
     case 5:
         direct_tool_open_histo(app, path);
         return LR_OK;
+    case 6:
+        return record_tool_open(app, path);
     default:
         tools_drop(app, path);
         return LR_OK;
@@ -690,7 +692,7 @@ static lr_status act_quit(struct app *app, const struct command_words *words)
 }
 
 static const struct command commands[] = {
-    {"open", "scanner|image|mu|data|session|histo|file PATH", 2, 2, .act = act_open},
+    {"open", "scanner|image|mu|data|session|histo|record|file PATH", 2, 2, .act = act_open},
     {"wait", "[SECONDS [anyway]]", 0, 2, .run = run_wait},
     {"frames", "COUNT", 1, 1, .run = run_frames},
     {"tool", "voxel|lor|maps|live|doctor|direct", 1, 1, .act = act_tool},

@@ -214,6 +214,31 @@ static void get_likelihood(struct app *app, struct command_value *value)
     value->number = app->live.num_iterations > 0 ? app->live.last.log_likelihood : 0.0;
 }
 
+/* --- the record of a run --- */
+
+static void get_record_iterations(struct app *app, struct command_value *value)
+{
+    value->number = app->record.record.count;
+}
+
+static double last_of(const struct app *app, enum lr_run_curve curve)
+{
+    const struct lr_run_record *record = &app->record.record;
+    return record->count > 0 && record->has[curve]
+               ? (double)record->values[curve][record->count - 1]
+               : 0.0;
+}
+
+static void get_record_likelihood(struct app *app, struct command_value *value)
+{
+    value->number = last_of(app, LR_RUN_LIKELIHOOD);
+}
+
+static void get_record_error(struct app *app, struct command_value *value)
+{
+    value->number = last_of(app, LR_RUN_ERROR);
+}
+
 /* --- guesses, composed --- */
 
 static const struct live_round *last_round(const struct app *app)
@@ -368,6 +393,9 @@ static const struct command_source values[] = {
     {"live.iterations", get_iterations},
     {"live.log_likelihood", get_likelihood},
     {"live.on_device", get_on_device},
+    {"record.iterations", get_record_iterations},
+    {"record.log_likelihood", get_record_likelihood},
+    {"record.image_error", get_record_error},
     {"compose.rounds", get_rounds},
     {"compose.weights", get_weights},
     {"compose.condition", get_condition},

@@ -222,6 +222,7 @@ static lr_recon_params settle_recon(const struct live_work *work, lr_recon_param
     if (params.algorithm == LR_ALGORITHM_RAMLA) {
         params.relaxation = work->request.relaxation;
         params.relaxation_fall = work->request.relaxation_fall;
+        params.own_steps = !is_direct(work);
     }
     return params;
 }

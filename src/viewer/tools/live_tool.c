@@ -376,19 +376,6 @@ static void show_buttons(struct app *app)
     }
 }
 
-/* The first image is all the same, and may be so unlikely that nothing is seen of what follows. */
-static int find_first(const float *likelihood, int count)
-{
-    enum { FEW = 5 };
-    static const double most = 20.0;
-    float highest = -HUGE_VALF;
-    for (int k = 1; k < count; k++) {
-        highest = fmaxf(highest, likelihood[k]);
-    }
-    const double rise = count > FEW ? (double)highest - likelihood[1] : 0.0;
-    return rise > 0.0 && (double)likelihood[1] - likelihood[0] > most * rise ? 1 : 0;
-}
-
 static void show_curves(struct app *app)
 {
     const struct live_tool *tool = &app->live;
@@ -397,7 +384,7 @@ static void show_curves(struct app *app)
         return;
     }
     const struct live_iteration *last = &tool->last;
-    const int first = find_first(tool->likelihood, count);
+    const int first = panels_find_first(tool->likelihood, count);
     struct ui_curve curve = {.values = tool->likelihood + first,
                              .count = count - first,
                              .x = {1.0 + first, count},
@@ -453,6 +440,7 @@ void live_tool_panel(struct app *app)
     guesses_tool_panel(app);
     show_curves(app);
     tell_place(tool);
+    record_tool_panel(app);
     if (draw_get_image(app->draw, DRAW_LIVE) != NULL && ui_button("show the image", true)) {
         tools_show_image(app, DRAW_LIVE);
     }

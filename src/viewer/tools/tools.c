@@ -32,12 +32,14 @@ lr_status tools_open(struct app *app)
     if (wish.scanner != NULL || wish.image != NULL || wish.mu != NULL || wish.data != NULL) {
         LR_TRY(study_open(app->study, &wish));
     }
+    LR_TRY(params->record != NULL ? record_tool_open(app, params->record) : LR_OK);
     return params->session != NULL ? session_tool_read(app, params->session) : LR_OK;
 }
 
 void tools_close(struct app *app)
 {
     session_tool_close(app);
+    record_tool_close(app);
     doctor_tool_close(app);
     direct_tool_close(app);
     live_tool_close(app);
@@ -246,6 +248,9 @@ void tools_drop(struct app *app, const char *path)
     switch (lr_file_kind_of(path)) {
     case LR_FILE_SESSION:
         session_tool_read(app, path);
+        break;
+    case LR_FILE_RUN:
+        (void)record_tool_open(app, path);
         break;
     case LR_FILE_HISTO:
         direct_tool_open_histo(app, path);

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * JSON is YAML too, by whose reader it is read; other keys than those of curves are passed over. */
+#include "io/sessions/run_record.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "io/files/c_locale.h"
+#include "io/files/yaml.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MOST_ITERATIONS = 1000000 };
+
+static const char *const curve_keys[LR_RUN_CURVES] = {
+    [LR_RUN_LIKELIHOOD] = "log_likelihood", [LR_RUN_ERROR] = "image_error"};
+
+void lr_run_record_finish(struct lr_run_record *record)
+{
+    for (int k = 0; k < LR_RUN_CURVES; k++) {
+        free(record->values[k]);
+    }
+    free(record->seconds);
+    *record = (struct lr_run_record){0};
+}
+
+static const char *after_blanks(const char *text)
+{
+    return text + strspn(text, " \t\r\n");
+}
+
+/* The word stands there; *text comes behind it and blanks. */
+static bool skip(const char **text, const char *word)
+{
+    const size_t length = strlen(word);
+    const bool is_there = strncmp(*text, word, length) == 0;
+    *text = is_there ? after_blanks(*text + length) : *text;
+    return is_there;
+}
+
+bool lr_run_record_recognises(const char *text)
+{
+    text = after_blanks(text);
+    return skip(&text, "{") && skip(&text, "\"verb\"") && skip(&text, ":") &&
+           skip(&text, "\"recon\"");
+}
+
+/* --- one value --- */
+
+/* NULL where there is none. */
+static struct fy_node *look_up(struct fy_node *mapping, const char *key)
+{
+    return mapping != NULL && fy_node_is_mapping(mapping)
+               ? fy_node_mapping_lookup_value_by_simple_key(mapping, key, strlen(key))
+               : NULL;
+}
+
+/* *value is NAN where there is no such key. */
+static lr_status read_number(const struct lr_yaml *yaml, struct fy_node *mapping, const char *key,
+                             double *value)
+{
+    struct fy_node *node = look_up(mapping, key);
+    const struct lr_yaml_field field = {key, NULL, LR_YAML_NUMBER, false, value, NULL};
+    *value = NAN;
+    return node != NULL ? lr_yaml_read_value(yaml, &field, node, mapping) : LR_OK;
+}
+
+static lr_status refuse(const struct lr_yaml *yaml, const char *why)
+{
+    return lr_yaml_error(yaml, lr_yaml_root(yaml),
+                         "this is no record of a reconstruction: %s; loraster recon --json prints "
+                         "one, which goes to a file by > run.json",
+                         why);
+}
+
+/* --- iterations --- */
+
+static lr_status allocate(struct lr_run_record *record, int count, const lr_log *log)
+{
+    static const char *const what = "iterations of a run";
+    record->count = count;
+    record->seconds = lr_alloc(count, sizeof(*record->seconds), what, log);
+    bool is_good = record->seconds != NULL;
+    for (int k = 0; k < LR_RUN_CURVES; k++) {
+        record->values[k] = lr_alloc(count, sizeof(*record->values[k]), what, log);
+        is_good = is_good && record->values[k] != NULL;
+    }
+    return is_good ? LR_OK : LR_FAILED;
+}
+
+/* Frames have seconds of each iteration alone. */
+static lr_status read_time(const struct lr_yaml *yaml, struct fy_node *node, double *before_s)
+{
+    double elapsed_s, own_s;
+    LR_TRY(read_number(yaml, node, "elapsed_seconds", &elapsed_s));
+    LR_TRY(read_number(yaml, node, "seconds", &own_s));
+    const double at_s = isfinite(elapsed_s) ? elapsed_s : *before_s + (isfinite(own_s) ? own_s : 0);
+    *before_s = fmax(*before_s, at_s);
+    return LR_OK;
+}
+
+static lr_status read_iteration(const struct lr_yaml *yaml, struct fy_node *node, int k,
+                                struct lr_run_record *record)
+{
+    double number, before_s = k > 0 ? record->seconds[k - 1] : 0.0;
+    LR_TRY(read_number(yaml, node, "number", &number));
+    LR_TRY(read_time(yaml, node, &before_s));
+    record->seconds[k] = (float)before_s;
+    record->first = k == 0 && number >= 1 && number < 1e9 ? (int)number : record->first;
+    for (int curve = 0; curve < LR_RUN_CURVES; curve++) {
+        double value;
+        LR_TRY(read_number(yaml, node, curve_keys[curve], &value));
+        record->values[curve][k] = (float)value;
+        record->has[curve] = record->has[curve] || isfinite(value);
+    }
+    return LR_OK;
+}
+
+static lr_status read_iterations(const struct lr_yaml *yaml, struct fy_node *list,
+                                 struct lr_run_record *record)
+{
+    const bool is_list = list != NULL && fy_node_is_sequence(list);
+    const int count = is_list ? fy_node_sequence_item_count(list) : 0;
+    void *iterator = NULL;
+    if (count < 1 || count > MOST_ITERATIONS) {
+        return refuse(yaml, "it has no iterations");
+    }
+    record->first = 1;
+    LR_TRY(allocate(record, count, lr_yaml_log(yaml)));
+    for (int k = 0; k < count; k++) {
+        LR_TRY(read_iteration(yaml, fy_node_sequence_iterate(list, &iterator), k, record));
+    }
+    return record->has[LR_RUN_LIKELIHOOD] || record->has[LR_RUN_ERROR]
+               ? LR_OK
+               : refuse(yaml, "its iterations tell neither a log-likelihood nor an image error "
+                              "(--fit and --truth of recon have them told)");
+}
+
+/* --- the whole --- */
+
+static void take_name(const struct lr_yaml *yaml, struct lr_run_record *record)
+{
+    size_t length = 0;
+    double subsets = NAN;
+    struct fy_node *root = lr_yaml_root(yaml), *node = look_up(root, "algorithm");
+    const char *text =
+        node != NULL && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
+    const int shown = length < 24 ? (int)length : 24;
+    if (read_number(yaml, root, "subsets", &subsets) == LR_OK && subsets > 1) {
+        snprintf(record->name, sizeof(record->name), "%.*s, %.0f subsets", shown,
+                 text != NULL ? text : "", fmin(subsets, 1e9));
+    } else {
+        snprintf(record->name, sizeof(record->name), "%.*s", shown, text != NULL ? text : "");
+    }
+}
+
+static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
+{
+    struct fy_node *root = lr_yaml_root(yaml), *frames = look_up(root, "frames");
+    struct fy_node *of_iterations = root;
+    if (frames != NULL && fy_node_is_sequence(frames)) {
+        record->frames = fy_node_sequence_item_count(frames);
+        of_iterations = fy_node_sequence_get_by_index(frames, 0);
+    }
+    LR_TRY(read_iterations(yaml, look_up(of_iterations, "iterations"), record));
+    take_name(yaml, record);
+    return LR_OK;
+}
+
+/* Frees the document. reason: of a document that could not be read. */
+static lr_status take_document(struct lr_yaml *yaml, lr_status reason, struct lr_run_record *record)
+{
+    *record = (struct lr_run_record){0};
+    if (yaml == NULL) {
+        return reason;
+    }
+    const lr_status status = take(yaml, record);
+    lr_yaml_destroy(yaml);
+    if (status != LR_OK) {
+        lr_run_record_finish(record);
+    }
+    return status;
+}
+
+lr_status lr_run_record_read(const char *path, struct lr_run_record *record, const lr_log *log)
+{
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
+    const lr_status status = take_document(yaml, reason.status, record);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes,
+                              struct lr_run_record *record, const lr_log *log)
+{
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
+    const lr_status status = take_document(yaml, reason.status, record);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+/* --- by seconds --- */
+
+void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve,
+                              int count, float *values)
+{
+    const float *at = record->seconds, *from = record->values[curve];
+    const int last = record->count - 1;
+    int k = 0;
+    for (int n = 0; n < count; n++) {
+        const double share = count > 1 ? (double)n / (count - 1) : 0.0;
+        const double time = at[0] + share * ((double)at[last] - at[0]);
+        while (k < last - 1 && at[k + 1] < time) {
+            k++;
+        }
+        const int next = k < last ? k + 1 : last;
+        const double length = (double)at[next] - at[k];
+        const double way = length > 0.0 ? fmin((time - at[k]) / length, 1.0) : 1.0;
+        values[n] = way >= 1.0   ? from[next]
+                    : way <= 0.0 ? from[k]
+                                 : (float)(from[k] + way * ((double)from[next] - from[k]));
+    }
+}
