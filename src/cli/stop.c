@@ -13,7 +13,7 @@
 
 /* How long work may take to stop. Of the time that other programs hold the processor, which is not
  * counted, there is an end too. */
-static const double patience_s = 1.5, most_waited_s = 10.0;
+static const double patience_s = 1.25, most_waited_s = 10.0;
 
 enum { TICK_NS = 50 * 1000 * 1000 };
 

@@ -26,9 +26,10 @@ static lr_status draw_phantom(struct demo *demo)
     const double voxel_mm[3] = {scale->voxel_mm, scale->voxel_mm, scale->voxel_mm};
     demo->setup.grid = lr_grid_centred(scale->grid, voxel_mm);
     demo->setup.params.grid = &demo->setup.grid;
-    demo->truth = lr_phantom_create(
-        &(lr_phantom_params){.name = phantom_name, .log = &demo->setup.report->log},
-        &demo->setup.grid);
+    demo->truth = lr_phantom_create(&(lr_phantom_params){.name = phantom_name,
+                                                         .log = &demo->setup.report->log,
+                                                         .progress = &demo->setup.report->progress},
+                                    &demo->setup.grid);
     return demo->truth != NULL ? LR_OK : report_reason(demo->setup.report);
 }
 

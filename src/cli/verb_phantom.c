@@ -44,7 +44,8 @@ static lr_status draw(struct cli_args *args, struct setup *setup)
     const lr_phantom_params params = {.name = name,
                                       .radius_mm = read_number(args, "--radius-mm"),
                                       .contrast = read_number(args, "--contrast"),
-                                      .log = &args->report->log};
+                                      .log = &args->report->log,
+                                      .progress = &args->report->progress};
     if (args->num_positional != 1) {
         args_complain(args, "phantom needs the name of one, such as six-spheres");
     }

@@ -147,7 +147,9 @@ static lr_status make_activity(struct cli_args *args, struct setup *setup,
     if (request->labels != NULL) {
         *activity = draw_labels(setup, request->labels);
     } else {
-        *activity = lr_phantom_create(&(lr_phantom_params){.name = request->phantom, .log = log},
+        *activity = lr_phantom_create(&(lr_phantom_params){.name = request->phantom,
+                                                           .log = log,
+                                                           .progress = &setup->report->progress},
                                       &setup->grid);
     }
     return *activity != NULL ? LR_OK : report_reason(setup->report);

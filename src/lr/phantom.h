@@ -32,9 +32,10 @@ typedef struct lr_phantom_params {
     double contrast;  /* activity of the spheres over the cylinder's, above 1; 0 = 4 of spheres and
                          6 of six-spheres; the others have none */
     const lr_log *log;
+    const lr_progress *progress;
 } lr_phantom_params;
 
-/* Draws a phantom. errors: NULL for an unknown name, a phantom that does not fit. */
+/* Draws a phantom. errors: NULL for an unknown name, a phantom that does not fit, LR_CANCELLED. */
 LR_API lr_image *lr_phantom_create(const lr_phantom_params *params, const lr_grid *grid);
 
 /* A brain from a label image (0 air, 1 soft tissue, 2 white matter, 3 grey matter, 4 CSF):

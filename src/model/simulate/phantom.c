@@ -27,6 +27,18 @@ static const double pi = 3.14159265358979323846;
 
 /* --- shapes --- */
 
+/* Where and how to draw. */
+struct canvas {
+    lr_image *image;
+    double centre_mm[3]; /* of the grid */
+    double radius_mm;    /* of the phantom */
+    double contrast;     /* 0 = the phantom's own */
+    int subsamples;
+    int shape, num_shapes; /* the one that is drawn, and of how many */
+    const lr_log *log;
+    const lr_progress *progress;
+};
+
 /* Voxels along one axis that an interval centre - radius .. centre + radius touches. */
 static void touched(const lr_grid *grid, int axis, double centre_mm, double radius_mm, int *begin,
                     int *end)
@@ -74,65 +86,67 @@ static int count_in_sphere(const lr_grid *grid, const int voxel[3], const double
     return inside;
 }
 
+static lr_status report_drawing(const struct canvas *canvas, int done, int total)
+{
+    return lr_progress_report(canvas->progress, "drawing", canvas->shape + (double)done / total,
+                              canvas->num_shapes);
+}
+
 /* Adds `activity` times the share of each voxel that lies in a disc in the xy plane, in all slices:
  * a cylinder along z as long as the grid. The share is counted over subsamples^2 points, which for
  * a shape without a z dependence is the same as subsamples^3. Millimetres, the scanner's frame. */
-static void draw_cylinder(lr_image *image, const double centre_mm[2], double radius_mm,
-                          double activity, int subsamples)
+static lr_status draw_cylinder(const struct canvas *canvas, const double centre_mm[2],
+                               double radius_mm, double activity)
 {
-    const lr_grid *grid = &image->grid;
+    const lr_grid *grid = &canvas->image->grid;
+    const int subsamples = canvas->subsamples;
     const int64_t slice = (int64_t)grid->size[0] * grid->size[1];
     int begin[2], end[2];
     for (int axis = 0; axis < 2; axis++) {
         touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     }
     for (int iy = begin[1]; iy < end[1]; iy++) {
+        LR_TRY(report_drawing(canvas, iy - begin[1], end[1] - begin[1]));
         for (int ix = begin[0]; ix < end[0]; ix++) {
             const int inside = count_in_disc(grid, (const int[2]){ix, iy}, centre_mm,
                                              radius_mm * radius_mm, subsamples);
             const double value = activity * inside / ((double)subsamples * subsamples);
-            float *column = image->values + ix + (int64_t)grid->size[0] * iy;
+            float *column = canvas->image->values + ix + (int64_t)grid->size[0] * iy;
             for (int iz = 0; inside > 0 && iz < grid->size[2]; iz++) {
                 column[iz * slice] = (float)(column[iz * slice] + value);
             }
         }
     }
+    return LR_OK;
 }
 
 /* As above for a sphere, over subsamples^3 points. Parts beyond the grid are not drawn. */
-static void draw_sphere(lr_image *image, const double centre_mm[3], double radius_mm,
-                        double activity, int subsamples)
+static lr_status draw_sphere(const struct canvas *canvas, const double centre_mm[3],
+                             double radius_mm, double activity)
 {
-    const lr_grid *grid = &image->grid;
+    const lr_grid *grid = &canvas->image->grid;
+    const int subsamples = canvas->subsamples;
     const double points = (double)subsamples * subsamples * subsamples;
     int begin[3], end[3];
     for (int axis = 0; axis < 3; axis++) {
         touched(grid, axis, centre_mm[axis], radius_mm, &begin[axis], &end[axis]);
     }
     for (int iz = begin[2]; iz < end[2]; iz++) {
+        LR_TRY(report_drawing(canvas, iz - begin[2], end[2] - begin[2]));
         for (int iy = begin[1]; iy < end[1]; iy++) {
             for (int ix = begin[0]; ix < end[0]; ix++) {
                 const int inside = count_in_sphere(grid, (const int[3]){ix, iy, iz}, centre_mm,
                                                    radius_mm * radius_mm, subsamples);
-                float *value = image->values + ix +
+                float *value = canvas->image->values + ix +
                                (int64_t)grid->size[0] * (iy + (int64_t)grid->size[1] * iz);
                 *value = (float)(*value + activity * inside / points);
             }
         }
     }
+    return LR_OK;
 }
 
 /* --- phantoms --- */
-
-/* Where and how to draw. */
-struct canvas {
-    lr_image *image;
-    double centre_mm[3]; /* of the grid */
-    double radius_mm;    /* of the phantom */
-    double contrast;     /* 0 = the phantom's own */
-    int subsamples;
-    const lr_log *log;
-};
 
 static lr_status draw_derenzo(const struct canvas *canvas)
 {
@@ -147,13 +161,17 @@ static lr_status draw_derenzo(const struct canvas *canvas)
     if (rods == NULL) {
         return LR_FAILED;
     }
-    for (int k = 0; k < num_rods; k++) {
+    struct canvas with_rod = *canvas;
+    with_rod.num_shapes = num_rods;
+    lr_status status = LR_OK;
+    for (int k = 0; k < num_rods && status == LR_OK; k++) {
+        with_rod.shape = k;
         const double centre_mm[2] = {canvas->centre_mm[0] + rods[k].centre_mm[0],
                                      canvas->centre_mm[1] + rods[k].centre_mm[1]};
-        draw_cylinder(canvas->image, centre_mm, rods[k].radius_mm, 1.0, canvas->subsamples);
+        status = draw_cylinder(&with_rod, centre_mm, rods[k].radius_mm, 1.0);
     }
     free(rods);
-    return LR_OK;
+    return status;
 }
 
 /* A body and six spheres of activity 1 on a circle in the grid's middle plane. */
@@ -163,21 +181,24 @@ struct spheres {
     double diameters_mm[6];
 };
 
-static void draw_body(const struct canvas *canvas, const struct spheres *spheres)
+static lr_status draw_body(const struct canvas *canvas, const struct spheres *spheres)
 {
     const double scale = canvas->radius_mm / spheres->body_radius_mm;
     const double background =
         1.0 / (canvas->contrast != 0.0 ? canvas->contrast : spheres->contrast);
-    draw_cylinder(canvas->image, canvas->centre_mm, canvas->radius_mm, background,
-                  canvas->subsamples);
+    struct canvas with_shape = *canvas;
+    with_shape.num_shapes = 7;
+    LR_TRY(draw_cylinder(&with_shape, canvas->centre_mm, canvas->radius_mm, background));
     for (int k = 0; k < 6; k++) {
         const double angle = k * pi / 3.0, circle_mm = scale * spheres->circle_mm;
         const double centre_mm[3] = {canvas->centre_mm[0] + circle_mm * cos(angle),
                                      canvas->centre_mm[1] + circle_mm * sin(angle),
                                      canvas->centre_mm[2]};
-        draw_sphere(canvas->image, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
-                    1.0 - background, canvas->subsamples);
+        with_shape.shape = 1 + k;
+        LR_TRY(draw_sphere(&with_shape, centre_mm, 0.5 * scale * spheres->diameters_mm[k],
+                           1.0 - background));
     }
+    return LR_OK;
 }
 
 static lr_status draw_spheres(const struct canvas *canvas)
@@ -186,8 +207,7 @@ static lr_status draw_spheres(const struct canvas *canvas)
                               .circle_mm = 0.5 * SPHERE_BODY_RADIUS_MM,
                               .contrast = SPHERE_CONTRAST};
     memcpy(spheres.diameters_mm, sphere_diameters_mm, sizeof(spheres.diameters_mm));
-    draw_body(canvas, &spheres);
-    return LR_OK;
+    return draw_body(canvas, &spheres);
 }
 
 static lr_status draw_six_spheres(const struct canvas *canvas)
@@ -197,8 +217,7 @@ static lr_status draw_six_spheres(const struct canvas *canvas)
     for (int k = 0; k < 6; k++) {
         spheres.diameters_mm[k] = SIX_DIAMETER_MM;
     }
-    draw_body(canvas, &spheres);
-    return LR_OK;
+    return draw_body(canvas, &spheres);
 }
 
 /* Voxel nearest a coordinate, the lower one on a tie; not in 0 .. size - 1 when beyond it. */
@@ -260,6 +279,7 @@ static lr_status prepare(struct canvas *canvas, const lr_phantom_params *params,
     const double extent =
         fmin(grid->size[0] * grid->voxel_mm[0], grid->size[1] * grid->voxel_mm[1]);
     canvas->log = params->log;
+    canvas->progress = params->progress;
     canvas->contrast = params->contrast;
     canvas->subsamples = params->subsamples != 0 ? params->subsamples : DEFAULT_SUBSAMPLES;
     canvas->radius_mm =
