@@ -21,28 +21,14 @@ static lr_status check(const lr_recon_params *params)
                     first, fall);
 }
 
-static double find_relaxation(const struct lr_update_step *step)
-{
-    const lr_recon_params *params = step->params;
-    const double first = params->relaxation > 0.0 ? params->relaxation : 1.0;
-    return first / (1.0 + params->relaxation_fall * step->iteration);
-}
-
-/* The subset's gradient, in the place of the next image. */
-static lr_status find_gradient(const struct lr_update_step *step)
-{
-    LR_TRY(lr_vector_copy(step->ratios, step->next));
-    LR_TRY(lr_vector_add_scaled(step->next, -1.0, step->sensitivity));
-    return lr_penalty_subtract(step->penalty, step->image, 1.0 / step->num_subsets, step->next);
-}
-
 static lr_status update(const struct lr_update_step *step)
 {
-    LR_TRY(find_gradient(step));
+    LR_TRY(lr_update_gradient(step));
+    LR_TRY(lr_penalty_subtract(step->penalty, step->image, 1.0 / step->num_subsets, step->next));
     return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                      .gradient = step->next,
                                                      .scale = &step->penalty->scale,
-                                                     .relaxation = find_relaxation(step),
+                                                     .relaxation = lr_update_relaxation(step, 1.0),
                                                      .floor = step->penalty->floor,
                                                      .next = step->next});
 }

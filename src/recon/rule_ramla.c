@@ -51,10 +51,7 @@ double lr_ramla_relaxation(int subsets)
 
 static double find_relaxation(const struct lr_update_step *step)
 {
-    const lr_recon_params *params = step->params;
-    const double usual = lr_ramla_relaxation(step->num_subsets);
-    const double first = params->relaxation > 0.0 ? params->relaxation : usual;
-    return first / (1.0 + params->relaxation_fall * step->iteration);
+    return lr_update_relaxation(step, lr_ramla_relaxation(step->num_subsets));
 }
 
 /* Of own steps the largest. */
@@ -73,8 +70,7 @@ static double find_most(const struct lr_update_step *step, double total, double 
 /* As BSREM's, without a floor: what is 0 stays so. */
 static lr_status update_by_own_steps(const struct lr_update_step *step)
 {
-    LR_TRY(step->ratios != step->next ? lr_vector_copy(step->ratios, step->next) : LR_OK);
-    LR_TRY(lr_vector_add_scaled(step->next, -1.0, step->sensitivity));
+    LR_TRY(lr_update_gradient(step));
     return lr_vector_update_bsrem(&(lr_bsrem_update){.x = step->image,
                                                      .gradient = step->next,
                                                      .scale = step->own_scale,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "io/files/yaml.h"
+#include "io/files/c_locale.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
 
@@ -450,6 +451,38 @@ void lr_yaml_destroy(struct lr_yaml *yaml)
     free(yaml->text);
     free(yaml->name);
     free(yaml);
+}
+
+/* yaml NULL: reason says why. */
+static lr_status take_and_destroy(const struct lr_yaml_taker *taker, struct lr_yaml *yaml,
+                                  lr_status reason)
+{
+    const lr_status status = yaml != NULL ? taker->take(yaml, taker->user) : reason;
+    lr_yaml_destroy(yaml);
+    return status;
+}
+
+lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker)
+{
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, taker->log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
+    const lr_status status = take_and_destroy(taker, yaml, reason.status);
+    lr_c_locale_leave(locale);
+    return status;
+}
+
+lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes,
+                            const struct lr_yaml_taker *taker)
+{
+    struct lr_watched_log reason;
+    lr_log_watch(&reason, taker->log);
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
+    const lr_status status = take_and_destroy(taker, yaml, reason.status);
+    lr_c_locale_leave(locale);
+    return status;
 }
 
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml)

@@ -27,6 +27,19 @@ struct lr_yaml *lr_yaml_parse(const char *name, const char *text, int64_t text_b
 /* NULL is allowed. */
 void lr_yaml_destroy(struct lr_yaml *yaml);
 
+/* What is made of a whole document. */
+struct lr_yaml_taker {
+    lr_status (*take)(const struct lr_yaml *yaml, void *user);
+    void *user;
+    const lr_log *log;
+};
+
+/* Loads a file, or text, has it taken and destroys it, all in the C locale.
+ * errors: as lr_yaml_read, when nothing is taken, and those of `take`. */
+lr_status lr_yaml_take_file(const char *path, const struct lr_yaml_taker *taker);
+lr_status lr_yaml_take_text(const char *name, const char *text, int64_t text_bytes,
+                            const struct lr_yaml_taker *taker);
+
 struct fy_node *lr_yaml_root(const struct lr_yaml *yaml);
 
 /* Logs "file:line:column: sentence", then the line and a caret below the node, in one message.

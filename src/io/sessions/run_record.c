@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "base/mem.h"
-#include "io/files/c_locale.h"
 #include "io/files/yaml.h"
 
 #include <math.h>
@@ -171,42 +170,27 @@ static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
     return LR_OK;
 }
 
-/* Frees the document. reason: of a document that could not be read. */
-static lr_status take_document(struct lr_yaml *yaml, lr_status reason, struct lr_run_record *record)
+static lr_status take_document(const struct lr_yaml *yaml, void *user)
 {
-    *record = (struct lr_run_record){0};
-    if (yaml == NULL) {
-        return reason;
-    }
-    const lr_status status = take(yaml, record);
-    lr_yaml_destroy(yaml);
+    const lr_status status = take(yaml, user);
     if (status != LR_OK) {
-        lr_run_record_finish(record);
+        lr_run_record_finish(user);
     }
     return status;
 }
 
 lr_status lr_run_record_read(const char *path, struct lr_run_record *record, const lr_log *log)
 {
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
-    const lr_status status = take_document(yaml, reason.status, record);
-    lr_c_locale_leave(locale);
-    return status;
+    *record = (struct lr_run_record){0};
+    return lr_yaml_take_file(path, &(struct lr_yaml_taker){take_document, record, log});
 }
 
 lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_bytes,
                               struct lr_run_record *record, const lr_log *log)
 {
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
-    const lr_status status = take_document(yaml, reason.status, record);
-    lr_c_locale_leave(locale);
-    return status;
+    *record = (struct lr_run_record){0};
+    return lr_yaml_take_text(name, text, text_bytes,
+                             &(struct lr_yaml_taker){take_document, record, log});
 }
 
 /* --- by seconds --- */

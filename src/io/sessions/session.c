@@ -602,40 +602,27 @@ static lr_status read_session(const struct lr_yaml *yaml, char **mode,
     return read_shown(yaml, &shown, session);
 }
 
-/* Takes the document over. */
-static lr_status take_document(struct lr_yaml *yaml, lr_status reason,
-                               struct lr_view_session *session)
+static lr_status take_document(const struct lr_yaml *yaml, void *user)
 {
     char *mode = NULL;
-    *session = (struct lr_view_session){0};
-    const lr_status status = yaml != NULL ? read_session(yaml, &mode, session) : reason;
+    const lr_status status = read_session(yaml, &mode, user);
     free(mode);
-    lr_yaml_destroy(yaml);
     if (status != LR_OK) {
-        lr_view_session_finish(session);
+        lr_view_session_finish(user);
     }
     return status;
 }
 
 lr_status lr_view_session_read(const char *path, struct lr_view_session *session, const lr_log *log)
 {
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_read(path, &reason.log);
-    const lr_status status = take_document(yaml, reason.status, session);
-    lr_c_locale_leave(locale);
-    return status;
+    *session = (struct lr_view_session){0};
+    return lr_yaml_take_file(path, &(struct lr_yaml_taker){take_document, session, log});
 }
 
 lr_status lr_view_session_parse(const char *name, const char *text, int64_t text_bytes,
                                 struct lr_view_session *session, const lr_log *log)
 {
-    struct lr_watched_log reason;
-    lr_log_watch(&reason, log);
-    const struct lr_c_locale locale = lr_c_locale_enter();
-    struct lr_yaml *yaml = lr_yaml_parse(name, text, text_bytes, &reason.log);
-    const lr_status status = take_document(yaml, reason.status, session);
-    lr_c_locale_leave(locale);
-    return status;
+    *session = (struct lr_view_session){0};
+    return lr_yaml_take_text(name, text, text_bytes,
+                             &(struct lr_yaml_taker){take_document, session, log});
 }

@@ -187,8 +187,7 @@ const int32_t *lr_bundle_crystals(const struct lr_bundle *bundle, int layer, int
 lr_status lr_bundle_init(struct lr_bundle *bundle, const lr_scanner *scanner, int64_t room,
                          const lr_log *log)
 {
-    *bundle = (struct lr_bundle){
-        .scanner = scanner, .num_layers = lr_scanner_num_layers(scanner), .room = room};
+    *bundle = (struct lr_bundle){.scanner = scanner, .num_layers = lr_scanner_num_layers(scanner)};
     const int64_t ends = 2 * bundle->num_layers * room;
     bundle->detection_mm =
         lr_alloc(scanner->num_modules, sizeof(*bundle->detection_mm), "modules", log);

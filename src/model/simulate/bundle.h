@@ -21,7 +21,7 @@ struct lr_bundle_lines {
 struct lr_bundle {
     const lr_scanner *scanner;
     int num_layers;
-    int64_t num_lines, room;   /* of the lines at hand; most of them */
+    int64_t num_lines;         /* at hand */
     double (*detection_mm)[3]; /* owned [num_modules]: centres of the detection planes */
     float *distance_mm; /* owned [num_layers][2][num_lines], from the line's point nearest to the
                                   scanner's axis */
