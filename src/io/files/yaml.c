@@ -393,15 +393,14 @@ static lr_status check_file(const char *path, int64_t *bytes, const lr_log *log)
                         lr_open_failure(path, errno, text));
     }
     if (S_ISDIR(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a scanner's YAML file", path);
+        return lr_error(log, LR_BAD_INPUT, "%s: is a folder: give a file", path);
     }
     if (!S_ISREG(facts.st_mode)) {
-        return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give a scanner's YAML file",
-                        path);
+        return lr_error(log, LR_BAD_INPUT, "%s: is no regular file: give one", path);
     }
     if (facts.st_size > LR_YAML_MAX_BYTES) {
         return lr_error(log, LR_BAD_INPUT,
-                        "%s: %.0f MiB is too large for a scanner's YAML file: at most %d MiB", path,
+                        "%s: %.0f MiB is too large for a YAML or JSON file: at most %d MiB", path,
                         (double)facts.st_size / 1048576, (int)(LR_YAML_MAX_BYTES >> 20));
     }
     *bytes = (int64_t)facts.st_size;
