@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "listmode.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
