@@ -25,6 +25,8 @@ enum recon_family { RECON_CORRESPONDENCE, RECON_DIRECT, RECON_LISTMODE };
 
 enum recon_algorithm { RECON_MLEM, RECON_OSEM, RECON_RAMLA, RECON_BSREM };
 enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
+/* As the command line and files name them, with NULL behind. */
+extern const char *const recon_algorithms[], *const recon_schemes[];
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
 enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 

@@ -189,12 +189,10 @@ static void add_model(const struct recon *recon, struct key *key)
 
 static void add_algorithm(const struct recon *recon, struct key *key)
 {
-    static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem"};
-    static const char *const schemes[] = {"exact", "paper", "distributed"};
     const struct recon_request *request = &recon->request;
     const lr_rdp *prior = &request->prior;
     add(key, "; algorithm %s; subsets %d; relaxation %.9g falling by %.9g",
-        algorithms[request->algorithm], request->subsets, request->relaxation,
+        recon_algorithms[request->algorithm], request->subsets, request->relaxation,
         request->relaxation_fall);
     if (request->algorithm == RECON_RAMLA) {
         add(key, "; steps %s", request->own_steps ? "own" : "common");
@@ -202,7 +200,7 @@ static void add_algorithm(const struct recon *recon, struct key *key)
     add(key, "; prior %s %.9g %.9g %.9g; resolution %.9g,%.9g,%.9g mm",
         request->has_prior ? "rdp" : "none", prior->beta, prior->gamma, prior->epsilon,
         request->psf_mm[0], request->psf_mm[1], request->psf_mm[2]);
-    add(key, "; combine %s", schemes[request->combine]);
+    add(key, "; combine %s", recon_schemes[request->combine]);
     if (request->combine != RECON_EXACT) {
         add(key, ", local iterations %d", request->local_iterations);
     }

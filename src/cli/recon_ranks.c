@@ -19,11 +19,13 @@ const struct cli_option recon_ranks_options[] = {
     {0},
 };
 
+const char *const recon_schemes[] = {
+    [RECON_EXACT] = "exact", [RECON_PAPER] = "paper", [RECON_DISTRIBUTED] = "distributed", NULL};
+
 void recon_read_ranks(struct cli_args *args, struct recon_request *request)
 {
-    static const char *const names[] = {"exact", "paper", "distributed", NULL};
     static const int64_t range[2] = {1, 1000000};
-    request->combine = (enum recon_combine)args_word(args, "--combine", names, 0);
+    request->combine = (enum recon_combine)args_word(args, "--combine", recon_schemes, 0);
     request->exchange = cluster_read_exchange(args);
     request->local_iterations =
         (int)args_int(args, "--local-iterations",
@@ -127,11 +129,10 @@ void recon_finish_share(struct recon *recon)
 
 void recon_ranks_json(const struct recon *recon, struct json *json)
 {
-    static const char *const names[] = {"exact", "paper", "distributed"};
     if (recon->cluster.comm == NULL) {
         return;
     }
-    json_text(json, "combine", names[recon->request.combine]);
+    json_text(json, "combine", recon_schemes[recon->request.combine]);
     if (recon->request.combine != RECON_EXACT) {
         json_int(json, "local_iterations", recon->request.local_iterations);
     }

@@ -6,15 +6,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static const char *algorithm_name(enum recon_algorithm algorithm)
-{
-    static const char *const names[] = {[RECON_MLEM] = "mlem",
-                                        [RECON_OSEM] = "osem",
-                                        [RECON_RAMLA] = "ramla",
-                                        [RECON_BSREM] = "bsrem"};
-    return names[algorithm];
-}
-
 /* Bytes between the host and the operator's device since the last iteration. */
 static void say_traffic(struct recon *recon)
 {
@@ -133,7 +124,7 @@ static void randoms_json(const struct recon *recon, struct json *json)
 
 static void algorithm_json(const struct recon_request *request, struct json *json)
 {
-    json_text(json, "algorithm", algorithm_name(request->algorithm));
+    json_text(json, "algorithm", recon_algorithms[request->algorithm]);
     json_int(json, "subsets", request->subsets);
     json_int(json, "iterations_before", request->iterations_before);
     if (request->bootstraps) {

@@ -82,12 +82,17 @@ static bool read_steps(struct cli_args *args, const struct recon_request *reques
     return args_word(args, "--steps", names, usual) == 0 && request->algorithm == RECON_RAMLA;
 }
 
+const char *const recon_algorithms[] = {[RECON_MLEM] = "mlem",
+                                        [RECON_OSEM] = "osem",
+                                        [RECON_RAMLA] = "ramla",
+                                        [RECON_BSREM] = "bsrem",
+                                        NULL};
+
 static void read_algorithm(struct cli_args *args, struct recon_request *request)
 {
-    static const char *const algorithms[] = {"mlem", "osem", "ramla", "bsrem", NULL};
     static const int64_t range[2] = {1, 1000000};
     request->algorithm =
-        (enum recon_algorithm)args_word(args, "--algorithm", algorithms, RECON_MLEM);
+        (enum recon_algorithm)args_word(args, "--algorithm", recon_algorithms, RECON_MLEM);
     const bool mlem = request->algorithm == RECON_MLEM, bsrem = request->algorithm == RECON_BSREM;
     const int usual = request->family == RECON_DIRECT ? 10 : 7;
     request->iterations = (int)args_int(args, "--iterations", bsrem ? 30 : mlem ? 10 : 3, range);
