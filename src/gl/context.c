@@ -61,6 +61,7 @@ lr_status gl_context_start(struct gl_context *ctx, char *reason, size_t capacity
     if (!ctx->adopted || ctx->debug) {
         gl_debug_install(ctx);
     }
+    ctx->trace = gl_trace_open(ctx);
     return LR_OK;
 }
 
@@ -87,6 +88,7 @@ struct gl_context *gl_context_adopt(const struct gl_context_params *params)
 /* Its own; the context is current. */
 static void delete_objects(struct gl_context *ctx)
 {
+    gl_trace_close(ctx->trace);
     glDeleteVertexArrays(1, &ctx->vertex_array);
     gl_program_destroy(ctx->fill);
     ctx->fill = NULL;
@@ -106,7 +108,8 @@ void gl_context_destroy(struct gl_context *ctx)
             gl_debug_remove(ctx);
         }
     } else {
-        if ((ctx->is_shared || ctx->fill != NULL) && gl_context_make_current(ctx) == LR_OK) {
+        const bool has_objects = ctx->is_shared || ctx->fill != NULL || ctx->trace != NULL;
+        if (has_objects && gl_context_make_current(ctx) == LR_OK) {
             delete_objects(ctx);
         }
         if (ctx->times_current > 0) {

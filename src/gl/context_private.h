@@ -9,6 +9,7 @@
 #include "gl/egl_way.h"
 #include "gl/pool.h"
 #include "gl/stream.h"
+#include "gl/trace.h"
 
 struct gl_context {
     const lr_log *log;
@@ -25,6 +26,7 @@ struct gl_context {
 
     struct gl_stream stream; /* what uploads and uniform blocks go through */
     GLuint vertex_array;     /* of pass.c: an empty one */
+    struct gl_trace *trace;  /* or NULL */
     struct gl_program *fill; /* of fill.c: repeats words */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/clock.h"
 #include "base/log.h"
 #include "gl/context_private.h"
 
@@ -84,9 +85,11 @@ lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *wha
     if (*fence == NULL) {
         return LR_OK;
     }
+    const double begin_s = lr_clock_seconds();
     while (state == GL_TIMEOUT_EXPIRED) {
         state = glClientWaitSync(*fence, GL_SYNC_FLUSH_COMMANDS_BIT, UINT64_C(1000000000));
     }
+    gl_trace_wait(ctx->trace, what, begin_s);
     glDeleteSync(*fence);
     *fence = NULL;
     return state == GL_WAIT_FAILED ? gl_context_check(ctx, what) : LR_OK;
