@@ -7,16 +7,19 @@
 #   rows         rows of Vista's matrix to memory                                            60
 #   listmode     a million random lines on cuda and compute, every kernel                   240
 #   peers        the list-mode paper's tables and figures                                   500
-#   script       tools/reproduce/listmode.sh, small, cuda against native                    200
+#   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
+#   body         the same at the paper's size, cuda against native                          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
-#   direct       the DIRECT papers' experiment and benchmark at their size                  600
-#   cluster      the cluster paper's figures at its size                                    360
+#   direct       the DIRECT papers' experiment at its size                                  420
+#   gathers      the DIRECT papers' benchmark at their sizes, on every backend              450
+#   cluster      the cluster paper's figures at its size                                    600
+#   guesses      the cluster paper's ranks and their guesses at its size                    200
 # What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
 # then 1; one that takes longer than its step may is ended, and fails.
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,15s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -82,8 +85,16 @@ measure_peers() {
 }
 
 measure_script() {
-    limited 200 "$root/tools/reproduce/listmode.sh" --backend cuda --reference native \
-        "${figures[@]}" --program "$program" --out "$work/listmode"
+    local backend
+    for backend in cuda compute; do
+        limited 100 "$root/tools/reproduce/listmode.sh" --backend $backend --reference native \
+            "${figures[@]}" --program "$program" --out "$work/listmode-$backend"
+    done
+}
+
+measure_body() {
+    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference native \
+        "${figures[@]}" --program "$program" --out "$out/body"
 }
 
 # Seconds of an iteration, from the second one on, and what crosses to the host in it.
@@ -108,7 +119,9 @@ measure_ranks() {
         --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$list"
     limited 60 sh -c '"$@" > one.json' sh "$program" recon "${options[@]}" -o "$work/one.npy"
     [ ! -e "$work/one.npy" ] || tell_iterations one.json || failed=1
-    for way in nccl mpi host; do
+    local ways=(nccl host)
+    "$program" info --json | grep -q '"cuda_aware": true' && ways+=(mpi)
+    for way in "${ways[@]}"; do
         limited 60 sh -c '"$@" > ranks.json' sh mpirun --bind-to none -n "$size" "$program" recon \
             "${options[@]}" --exchange "$way" -o "$work/$way.npy"
         [ ! -e "$work/$way.npy" ] || tell_iterations ranks.json || failed=1
@@ -125,12 +138,23 @@ PY
 measure_direct() {
     limited 420 "$root/tools/reproduce/direct.sh" --size paper --counts 430000000 --iterations 20 \
         --relaxation 0.05 "${figures[@]}" --program "$program" --out "$out/direct"
-    limited 180 "$program" bench direct --paper --backend all --seconds 1
+}
+
+measure_gathers() {
+    local backend
+    for backend in cuda compute cpu; do
+        limited 150 "$program" bench direct --paper --backend $backend --seconds 1
+    done
 }
 
 measure_cluster() {
-    limited 360 "$root/tools/reproduce/cluster.sh" --size paper --iterations 4 --mu-as factors \
+    limited 600 "$root/tools/reproduce/cluster.sh" --size paper --iterations 4 --mu-as factors \
         "${figures[@]}" --program "$program" --out "$out/cluster"
+}
+
+measure_guesses() {
+    limited 200 "$root/tools/reproduce/cluster_ranks.sh" --size paper "${figures[@]}" \
+        --program "$program" --out "$out/guesses"
 }
 
 for step in "$@"; do
