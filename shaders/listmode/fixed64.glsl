@@ -44,18 +44,14 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// A value of 1 is 2 to this in sums that hold all values of this size together. No unit is smaller than that
-// of the image's sums.
+// A value of 1 is 2 to this in sums that hold all values of this size together. All terms are below 2^21, for
+// which rounding takes fewest instructions. No unit is smaller than that of the image's sums.
 int bits_of_cells(uint all_sizes)
 {
-    int bits = floor_log2(unit.w / float(all_sizes)) + 18 - (int(usual) - 126);
+    int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
+    int of_terms = floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
+    int bits = min(of_sums, of_terms) - (int(usual) - 126);
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
-}
-
-// Whether all terms are below 2^21 then.
-bool terms_are_small(int bits)
-{
-    return bits + int(usual) - 126 <= floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
 }
 
 // A usual value in units of such sums.

@@ -12,6 +12,8 @@ layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale {
                        // are no such lines
     uint usual;        // all but a 64th of the values have at most this exponent
     uint exponents[256]; // how many values have it
+    uint num_others[2];  // of lines that are kept how many have other values than usual, without and with
+                         // time of flight
 };
 
 uint exponent_of(float value)
