@@ -35,6 +35,8 @@ layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
 #endif
 layout(local_size_x = GROUP) in;
 
+#define FEW_LINES 128u
+
 shared int cells[CELLS];
 shared int cell_bits;             // a value of 1 is 2 to this in a cell
 shared uint all_sizes, has_others; // of the group's usual values, and whether it has other ones
@@ -69,6 +71,9 @@ ivec4 nearest(vec4 terms)
     return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
 }
 
+// Whether terms are below 2^21. Of few lines they may be larger, so that their sums have as many bits.
+bool has_small_terms;
+
 void add_to_cell(int cell, bool is_held, int whole)
 {
     if (is_held && whole != 0) {
@@ -102,6 +107,25 @@ vec4 factors_of(Box box, float factor)
     return mix(vec4(0.0), vec4(factor), columns_of(box));
 }
 
+#ifdef LINE
+// Four voxels of a thin line.
+void add_narrow(Kernel kernel, Slice slice, Slab held)
+{
+    vec4 shares = thin_shares(slice.box);
+    vec2 factors = factors_of(slice.box, slice.factor).xy;
+    ivec4 whole = nearest(factors.xyxy * shares);
+    int cell = slice.cell;
+    bool is_first = is_within(slice.row, held.rows), is_last = is_within(slice.row + 1, held.rows);
+    add_to_cell(cell, is_first, whole.x);
+    add_to_cell(cell + 1, is_first, whole.y);
+    add_to_cell(cell + size.y, is_last, whole.z);
+    add_to_cell(cell + size.y + 1, is_last, whole.w);
+}
+
+void add_wide(Kernel kernel, Slice slice, Slab held)
+{
+}
+#else
 // Rows are written out: compilers may keep arrays of them in memory.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
@@ -147,6 +171,7 @@ void add_wide(Kernel kernel, Slice slice, Slab held)
     add_five(slice, held, 3, factors * d, last_factor * last.w);
     add_five(slice, held, 4, factors * e, last_factor * corner);
 }
+#endif
 
 // --- of any size ---
 
@@ -167,7 +192,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
             int cell = slice.cell + v * size.y + u;
             bool is_held = is_within(slice.box.low.x + u, size.y);
             if (to_cells) {
-                add_to_cell(cell, is_held, nearest(vec4(term)).x);
+                add_to_cell(cell, is_held, int(roundEven(term)));
             } else if (is_held && share > 0.0) {
                 add_to_sums(first + cell, term);
             }
@@ -180,10 +205,13 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 // Windows that lines are added in: NARROW, WIDE, 0 for any.
 int window_of(Kernel kernel, bool to_cells)
 {
+    if (!to_cells || !has_small_terms) {
+        return 0;
+    }
 #ifdef LINE
-    return 0;
+    return NARROW;
 #else
-    return !to_cells ? 0 : fits(kernel, NARROW) ? NARROW : fits(kernel, WIDE) ? WIDE : 0;
+    return fits(kernel, NARROW) ? NARROW : fits(kernel, WIDE) ? WIDE : 0;
 #endif
 }
 
@@ -352,7 +380,7 @@ bool open_cells(uint first, uint last, Slab held)
     clear(held);
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
-        cell_bits = bits_of_cells(max(all_sizes, 1u));
+        cell_bits = bits_of_cells(max(all_sizes, 1u), last - first >= FEW_LINES);
     }
     barrier();
     return all_sizes > 0u || has_others > 0u;
@@ -362,6 +390,7 @@ bool open_cells(uint first, uint last, Slab held)
 void project(uint first, uint last, Slab held)
 {
     bool has_lines = open_cells(first, last, held);
+    has_small_terms = last - first >= FEW_LINES;
     if (has_lines) {
         for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) {
             add_line(k, held);

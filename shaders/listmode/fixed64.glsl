@@ -44,13 +44,13 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// A value of 1 is 2 to this in sums that hold all values of this size together. All terms are below 2^21, for
-// which rounding takes fewest instructions. No unit is smaller than that of the image's sums.
-int bits_of_cells(uint all_sizes)
+// A value of 1 is 2 to this in sums that hold all values of this size together; with are_small all terms are
+// below 2^21, too. No unit is smaller than that of the image's sums.
+int bits_of_cells(uint all_sizes, bool are_small)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
     int of_terms = floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
-    int bits = min(of_sums, of_terms) - (int(usual) - 126);
+    int bits = (are_small ? min(of_sums, of_terms) : of_sums) - (int(usual) - 126);
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
 }
 

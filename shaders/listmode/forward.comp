@@ -107,6 +107,21 @@ Seen see_wide(Kernel kernel, Box box, int slice, int first)
                 a.shares + b.shares + (c.shares + d.shares) + e.shares);
 }
 
+#ifdef LINE
+Seen see_thin(Box box, int slice, int first)
+{
+    vec4 shares = thin_shares(box);
+    int k = box.low.y * size.y + box.low.x;
+    bvec2 is_row = lessThan(uvec2(box.low.y + ivec2(0, 1)), uvec2(uint(size.z)));
+    bvec2 is_column = lessThan(uvec2(box.low.x + ivec2(0, 1)), uvec2(uint(size.y)));
+    float sum = shares.x * see_voxel(is_row.x && is_column.x, slice, first, k);
+    sum += shares.y * see_voxel(is_row.x && is_column.y, slice, first, k + 1);
+    sum += shares.z * see_voxel(is_row.y && is_column.x, slice, first, k + size.y);
+    sum += shares.w * see_voxel(is_row.y && is_column.y, slice, first, k + size.y + 1);
+    return Seen(sum, 1.0);
+}
+#endif
+
 Seen see_any(Kernel kernel, Box box, int slice, int first)
 {
     Seen seen = Seen(0.0, 0.0);
@@ -128,14 +143,16 @@ Seen see_any(Kernel kernel, Box box, int slice, int first)
 
 Seen see_slice(Kernel kernel, Box box, int slice, int first)
 {
-#ifndef LINE
+#ifdef LINE
+    return see_thin(box, slice, first);
+#else
     if (fits(kernel, NARROW)) {
         return see_narrow(kernel, box, slice, first);
     } else if (fits(kernel, WIDE)) {
         return see_wide(kernel, box, slice, first);
     }
-#endif
     return see_any(kernel, box, slice, first);
+#endif
 }
 
 // first, last: slices that are at hand, and behind the last of them.
