@@ -158,7 +158,7 @@
 /* 2 to this: how many times larger than usual terms may be for sums to be integers */
 #define LR_EVENTS_SPREAD 8
 /* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
-#define LR_EVENTS_CELL_SPREAD 6
+#define LR_EVENTS_CELL_SPREAD 7
 /* of such sums the size, with what rounding adds */
 #define LR_EVENTS_CELL_MOST 2.14e9
 

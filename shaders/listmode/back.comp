@@ -65,13 +65,13 @@ struct Slice {
 
 // --- to the group's cells ---
 
-// Of numbers below 2^22, by their bits, which takes fewer instructions.
+// Of numbers up to 2^22, by their bits, which takes fewer instructions.
 ivec4 nearest(vec4 terms)
 {
     return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
 }
 
-// Whether terms are below 2^21. Of few lines they may be larger, so that their sums have as many bits.
+// Whether terms are below 2^22. Of few lines they may be larger, so that their sums have as many bits.
 bool has_small_terms;
 
 void add_to_cell(int cell, bool is_held, int whole)

@@ -45,11 +45,11 @@ int floor_log2(float x)
 }
 
 // A value of 1 is 2 to this in sums that hold all values of this size together; with are_small all terms are
-// below 2^21, too. No unit is smaller than that of the image's sums.
+// below 2^22, too. No unit is smaller than that of the image's sums.
 int bits_of_cells(uint all_sizes, bool are_small)
 {
     int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
-    int of_terms = floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
+    int of_terms = floor_log2(unit.w * (4194304.0 / LR_EVENTS_CELL_MOST));
     int bits = (are_small ? min(of_sums, of_terms) : of_sums) - (int(usual) - 126);
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
 }

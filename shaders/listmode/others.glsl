@@ -6,9 +6,3 @@
 layout(std430, binding = LR_BIND_LIST_OTHERS) buffer Others {
     uint others[];
 };
-
-void list_line(uint k, bool has_tof)
-{
-    uint which = has_tof ? 1u : 0u, slot = atomicAdd(num_others[which], 1u);
-    others[which * uint(range.w) + slot] = k;
-}

@@ -21,7 +21,7 @@ enum { LINES_OF_THREAD = 32, MOST_SLABS = 32768 };
 enum { SUM_BITS = 62, USUAL_BITS = 33 };
 
 /* The exponent of 1 as a float has it, and one in so many values may be larger than what is usual. */
-enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 64 };
+enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
 
 static const struct gl_limits *limits_of(const struct lr_listmode_projection *p)
 {
