@@ -38,8 +38,10 @@ layout(local_size_x = GROUP) in;
 #define FEW_LINES 128u
 
 shared int cells[CELLS];
-shared int cell_bits;             // a value of 1 is 2 to this in a cell
+shared int shared_bits;
 shared uint all_sizes, has_others; // of the group's usual values, and whether it has other ones
+
+int cell_bits; // a value of 1 is 2 to this in a cell
 
 // What the group holds.
 struct Slab {
@@ -380,9 +382,10 @@ bool open_cells(uint first, uint last, Slab held)
     clear(held);
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
-        cell_bits = bits_of_cells(max(all_sizes, 1u), last - first >= FEW_LINES);
+        shared_bits = bits_of_cells(max(all_sizes, 1u), last - first >= FEW_LINES);
     }
     barrier();
+    cell_bits = shared_bits;
     return all_sizes > 0u || has_others > 0u;
 }
 
@@ -405,10 +408,12 @@ void main()
 #ifdef KEPT
     Job job;
     if (next_job(job)) {
+        read_scale();
         project(uint(job.lines.x), uint(job.lines.x + job.lines.y),
                 Slab(job.slices.x, job.slices.y, 0, size.z));
     }
 #else
+    read_scale();
     uint first = gl_WorkGroupID.x * uint(slab.w);
     project(first, min(first + uint(slab.w), uint(size.w)), slab_of(int(gl_WorkGroupID.y)));
 #endif

@@ -30,7 +30,7 @@ shared uint group_most;
 void take_line(uint k, uint share)
 {
     uint own = exponent_of(line_values[k]);
-    if (own <= usual) {
+    if (own <= known_usual) {
         return;
     }
     Line line = line_of(k);
@@ -89,6 +89,7 @@ void take_lines()
 void main()
 {
     enter_frame(0);
+    read_scale();
 #ifdef BOUND
     if (gl_LocalInvocationIndex == 0u) {
         group_most = 0u;

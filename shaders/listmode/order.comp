@@ -91,6 +91,9 @@ void main()
 {
     uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP;
     enter_frame(int(gl_WorkGroupID.y));
+#ifdef TO_GRID
+    read_scale();
+#endif
     for (uint k = gl_GlobalInvocationID.x; k < uint(frames[0].strides.w); k += all) {
         take(k);
     }
@@ -110,6 +113,9 @@ void take(uint k)
 void main()
 {
     uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP;
+#ifdef TO_GRID
+    read_scale();
+#endif
     for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) {
         take(k);
     }

@@ -48,6 +48,8 @@ void main()
     if (own < 2u) {
         num_listed[own] = 0u;
     }
+    enter_frame(0);
+    read_scale();
     barrier();
     if (k < uint(range.y)) {
         uvec4 way = lines[2u * uint(frames[0].size.w) + k];

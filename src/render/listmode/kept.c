@@ -110,6 +110,19 @@ static lr_status find_lines(struct lr_listmode_compute *compute)
     return LR_OK;
 }
 
+static void count_lines(struct lr_listmode_compute *compute)
+{
+    const struct lr_listmode_events *events = compute->params.events;
+    struct lr_listmode_kept *kept = &compute->kept;
+    for (int64_t k = 0; k < events->layout.num_pairs * LR_LISTMODE_GROUPS; k++) {
+        const int group = (int)(k % LR_LISTMODE_GROUPS);
+        const int64_t *ends = &events->groups[k / LR_LISTMODE_GROUPS][group];
+        const int64_t count = ends[1] - ends[0];
+        kept->has_lines[lr_listmode_group_axis(group)] |= count > 0;
+        kept->num_untimed += lr_listmode_group_has_tof(group) ? 0 : count;
+    }
+}
+
 static lr_status make_buffers(struct lr_listmode_compute *compute)
 {
     struct lr_listmode_kept *kept = &compute->kept;
@@ -126,13 +139,11 @@ lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
 {
     struct lr_listmode_kept *kept = &compute->kept;
     kept->are_sums_clear = true;
+    count_lines(compute);
     LR_TRY(make_buffers(compute));
     LR_TRY(find_lines(compute));
     LR_TRY(lr_listmode_deal_back(compute, &kept->back));
-    LR_TRY(lr_listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward));
-    free(compute->events.keys);
-    compute->events.keys = NULL;
-    return LR_OK;
+    return lr_listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
 }
 
 static void finish_jobs(struct lr_listmode_jobs *jobs)
@@ -154,26 +165,6 @@ void lr_listmode_kept_finish(struct lr_listmode_kept *kept)
 
 /* --- what passes are told --- */
 
-static bool has_lines(const struct lr_listmode_events *events, int axis)
-{
-    bool has = false;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        has = has || events->groups[r][2 * axis] < events->groups[r][2 * axis + 2];
-    }
-    return has;
-}
-
-static int64_t count_untimed(const struct lr_listmode_events *events)
-{
-    int64_t count = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        for (int g = 0; g < LR_LISTMODE_GROUPS; g += 2) {
-            count += events->groups[r][g + 1] - events->groups[r][g];
-        }
-    }
-    return count;
-}
-
 static struct frame frame_of(const struct lr_listmode_projection *p, int axis, int side)
 {
     const struct lr_listmode_compute *compute = p->compute;
@@ -182,7 +173,7 @@ static struct frame frame_of(const struct lr_listmode_projection *p, int axis, i
     const double most = compute->largest_elements[2 * axis + side];
     struct frame frame = {
         .slab = {lr_listmode_cells(compute) / (uniforms.size[1] * uniforms.size[2]), 0, 0,
-                 has_lines(events, axis)}};
+                 compute->kept.has_lines[axis]}};
     lr_listmode_find_unit(p, &uniforms);
     uniforms.size[3] = (int32_t)events->layout.count;
     uniforms.unit[3] = most > 0 ? (float)(LR_EVENTS_CELL_MOST / most) : 0.0f;
@@ -197,8 +188,7 @@ static struct kept_pass describe(const struct lr_listmode_projection *p, int sid
 {
     const struct lr_listmode_pass any = lr_listmode_pass_of(p->compute, 0);
     const struct lr_listmode_selected *selected = &p->selected;
-    struct kept_pass uniforms = {
-        .range = {0, 0, side, (int32_t)count_untimed(p->compute->params.events)}};
+    struct kept_pass uniforms = {.range = {0, 0, side, (int32_t)p->compute->kept.num_untimed}};
     for (int axis = 0; axis < AXES; axis++) {
         uniforms.frames[axis] = frame_of(p, axis, side);
     }
@@ -351,7 +341,7 @@ static lr_status bring_values(struct lr_listmode_projection *p, int64_t r)
 /* Lines of unusual values, or with `which` that bounds them what their terms are. */
 static lr_status take_listed(struct lr_listmode_projection *p, enum lr_listmode_program which)
 {
-    const int64_t untimed = count_untimed(p->compute->params.events);
+    const int64_t untimed = p->compute->kept.num_untimed;
     const bool has_side[2] = {untimed > 0, untimed < p->compute->params.events->layout.count};
     struct gl_pass pass = {.groups = {GROUPS_OF_LISTED, 1, 1}, .barriers = usual_barriers};
     bind_lines(p, &pass);

@@ -239,7 +239,11 @@ static lr_status init(struct lr_listmode_compute *compute)
     LR_TRY(make_table(compute));
     LR_TRY(lr_listmode_device_events_init(compute,
                                           budget_of(compute) - line_bytes - VOXEL_BYTES * voxels));
-    return compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK;
+    compute->keeps_lines = compute->keeps_lines && !compute->events.is_streamed;
+    LR_TRY(compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK);
+    free(compute->events.keys);
+    compute->events.keys = NULL;
+    return LR_OK;
 }
 
 static void finish(struct lr_listmode_compute *compute)

@@ -100,6 +100,8 @@ struct lr_listmode_jobs {
 struct lr_listmode_kept {
     struct gl_buffer *lines, *values, *others; /* a line, a value and a number for each event */
     struct lr_listmode_jobs forward, back;
+    bool has_lines[3];   /* across an axis */
+    int64_t num_untimed; /* events without time of flight */
     bool *are_taken;     /* owned [ranges] in the back-projection at hand */
     bool are_sums_clear; /* else a call failed */
 };
