@@ -10,7 +10,7 @@
 // writes:    sums of the image, slice by slice
 // shape:     groups: lines, slabs
 // invariant: sums are integers, the same bits in every run, but where sums_are_floats
-// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1
+// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1; KEPT=1 ADD_ZEROS=1; KEPT=1 LINE=1 ADD_ZEROS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #include "listmode/sums.glsl"
@@ -37,7 +37,11 @@ layout(local_size_x = GROUP) in;
 
 #define FEW_LINES 128u
 
-shared int cells[CELLS];
+// Words before the cells and behind them, to which what lies beside the image may go.
+#define BEFORE 4
+#define SPARE 32
+
+shared int cells[BEFORE + CELLS + SPARE + 4];
 shared int shared_bits;
 shared uint all_sizes, has_others; // of the group's usual values, and whether it has other ones
 
@@ -79,18 +83,49 @@ bool has_small_terms;
 void add_to_cell(int cell, bool is_held, int whole)
 {
     if (is_held && whole != 0) {
-        atomicAdd(cells[cell], whole);
+        atomicAdd(cells[BEFORE + cell], whole);
     }
 }
 
-// Terms are 0 of voxels beyond the columns.
+// With ADD_ZEROS without branches: rows that are not held go to spare words, and terms beyond the columns, which
+// are 0, to whatever word is there.
+#ifdef ADD_ZEROS
+void add_to_row(int cell, bool is_row, int whole)
+{
+    atomicAdd(cells[BEFORE + cell], whole);
+}
+
+int cell_of_row(int cell, bool is_row)
+{
+    return is_row ? cell : CELLS + int(gl_LocalInvocationIndex % SPARE);
+}
+#else
+void add_to_row(int cell, bool is_row, int whole)
+{
+    add_to_cell(cell, is_row, whole);
+}
+
+int cell_of_row(int cell, bool is_row)
+{
+    return cell;
+}
+#endif
+
+// Four voxels of a row from this cell on.
 void add_four(int cell, bool is_row, vec4 terms)
 {
     ivec4 whole = nearest(terms);
-    add_to_cell(cell, is_row, whole.x);
-    add_to_cell(cell + 1, is_row, whole.y);
-    add_to_cell(cell + 2, is_row, whole.z);
-    add_to_cell(cell + 3, is_row, whole.w);
+    add_to_row(cell, is_row, whole.x);
+    add_to_row(cell + 1, is_row, whole.y);
+    add_to_row(cell + 2, is_row, whole.z);
+    add_to_row(cell + 3, is_row, whole.w);
+}
+
+// Row v of a slice.
+void add_row(Slice slice, Slab held, int v, vec4 terms)
+{
+    bool is_row = is_within(slice.row + v, held.rows);
+    add_four(cell_of_row(slice.cell + v * size.y, is_row), is_row, terms);
 }
 
 // The factor of the shares of a slice, of which this is the sum.
@@ -116,12 +151,13 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     vec4 shares = thin_shares(slice.box);
     vec2 factors = factors_of(slice.box, slice.factor).xy;
     ivec4 whole = nearest(factors.xyxy * shares);
-    int cell = slice.cell;
     bool is_first = is_within(slice.row, held.rows), is_last = is_within(slice.row + 1, held.rows);
-    add_to_cell(cell, is_first, whole.x);
-    add_to_cell(cell + 1, is_first, whole.y);
-    add_to_cell(cell + size.y, is_last, whole.z);
-    add_to_cell(cell + size.y + 1, is_last, whole.w);
+    int first = cell_of_row(slice.cell, is_first);
+    int last = cell_of_row(slice.cell + size.y, is_last);
+    add_to_row(first, is_first, whole.x);
+    add_to_row(first + 1, is_first, whole.y);
+    add_to_row(last, is_last, whole.z);
+    add_to_row(last + 1, is_last, whole.w);
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -136,20 +172,19 @@ void add_narrow(Kernel kernel, Slice slice, Slab held)
     vec4 c = four_shares(kernel, row_of(kernel, slice.box, 2));
     vec4 d = four_shares(kernel, row_of(kernel, slice.box, 3));
     vec4 factors = factors_of(slice.box, factor_of(slice.factor, sum_of(a + b + (c + d))));
-    int cell = slice.cell, row = slice.row;
-    add_four(cell, is_within(row, held.rows), factors * a);
-    add_four(cell + size.y, is_within(row + 1, held.rows), factors * b);
-    add_four(cell + 2 * size.y, is_within(row + 2, held.rows), factors * c);
-    add_four(cell + 3 * size.y, is_within(row + 3, held.rows), factors * d);
+    add_row(slice, held, 0, factors * a);
+    add_row(slice, held, 1, factors * b);
+    add_row(slice, held, 2, factors * c);
+    add_row(slice, held, 3, factors * d);
 }
 
 // Row v of a wide window, and its last column.
 void add_five(Slice slice, Slab held, int v, vec4 terms, float last)
 {
-    int cell = slice.cell + v * size.y;
     bool is_row = is_within(slice.row + v, held.rows);
+    int cell = cell_of_row(slice.cell + v * size.y, is_row);
     add_four(cell, is_row, terms);
-    add_to_cell(cell + WIDE - 1, is_row, nearest(vec4(last)).x);
+    add_to_row(cell + WIDE - 1, is_row, nearest(vec4(last)).x);
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
@@ -308,7 +343,7 @@ void clear(Slab held)
 {
     int count = cells_of(held);
     for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
-        cells[k] = 0;
+        cells[BEFORE + k] = 0;
     }
 }
 
@@ -353,7 +388,7 @@ void add_sums(int voxel, ivec4 four)
 
 int cell_at(int k, int count)
 {
-    return k < count ? cells[k] : 0;
+    return k < count ? cells[BEFORE + k] : 0;
 }
 
 // Slices of a slab have all rows, or it has but one slice.
@@ -362,7 +397,7 @@ void flush(Slab held)
     int count = cells_of(held);
     int first = FRAME_BEGIN + (held.first * size.z + held.row) * size.y;
     for (int k = int(gl_LocalInvocationIndex); k < count; k += 4 * GROUP) {
-        ivec4 four = ivec4(cells[k], cell_at(k + GROUP, count), cell_at(k + 2 * GROUP, count),
+        ivec4 four = ivec4(cell_at(k, count), cell_at(k + GROUP, count), cell_at(k + 2 * GROUP, count),
                            cell_at(k + 3 * GROUP, count));
         if (four != ivec4(0)) {
             add_sums(first + k, four);

@@ -58,6 +58,13 @@ int lr_listmode_most_jobs(int most)
     return number_asked("LORASTER_LISTMODE_BLOCKS", 1 << 20, most);
 }
 
+/* A processor takes longer for an addition than for a branch. */
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
+{
+    const char *const asked = getenv("LORASTER_LISTMODE_ZEROS");
+    return asked != NULL ? strcmp(asked, "added") == 0 : !gl_context_limits(compute->ctx)->software;
+}
+
 /* --- creation --- */
 
 /* Slabs of whole slices, that no thread takes too long for. */

@@ -237,6 +237,9 @@ void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 int lr_listmode_kept_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
+/* Whether groups add terms of 0 rather than branch around them. */
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
+
 /* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
 void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
 

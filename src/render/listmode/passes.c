@@ -13,7 +13,7 @@
 #define PI 3.14159265358979323846
 
 /* Memory that a group shares, at most, and how much of it is not slices. */
-enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 64 };
+enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
     const char *shader, *label;
@@ -86,7 +86,7 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
 /* The defines of a program; the number's text lives beside them. */
 struct defines {
     char cells[16], threads[16];
-    struct gl_define list[12];
+    struct gl_define list[13];
 };
 
 /* Of groups that take jobs. */
@@ -121,7 +121,8 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"TO_GRID", descriptions[which].to_grid},
                {"USUAL", descriptions[which].usual},
                {"KEPT", descriptions[which].kept},
-               {"BOUND", descriptions[which].bound}};
+               {"BOUND", descriptions[which].bound},
+               {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
     *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
     snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
