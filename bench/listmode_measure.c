@@ -14,6 +14,9 @@
  * slow before. */
 static const double warm_s = 0.5, warm_share = 0.25;
 
+/* Of runs of one look at the clock, about. */
+static const double row_s = 0.1;
+
 enum {
     COUNTED_LINES = 1000,     /* whose voxels are counted, at most, */
     COUNTED_LEAST = 30,       /* and at least: each of them is looked at for each 1,024 voxels */
@@ -192,10 +195,10 @@ static lr_status warm_up(const struct listmode_bench *bench, struct running *run
     return LR_OK;
 }
 
-/* Runs of one look at the clock: several, so that the device waits for no command of the host. */
+/* Runs of one look at the clock: several short ones, so that the device waits for no command of the host. */
 static int runs_in_a_row(const struct listmode_bench *bench, double each_s)
 {
-    const double fit = bench->seconds / bench->repeat / each_s;
+    const double fit = fmin(bench->seconds / bench->repeat, row_s) / each_s;
     return fit < 1 ? 1 : fit < MOST_IN_A_ROW ? (int)fit : MOST_IN_A_ROW;
 }
 
