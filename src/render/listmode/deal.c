@@ -11,11 +11,10 @@
 #include <stdlib.h>
 
 enum {
-    PIECE = 256, /* lines that go to a job together */
-    LEAST_WORK =
-        1 << 14, /* of a job, in slices that its lines meet: sums take time to the image, too */
-    MOST_JOBS = 2048, /* of a range and a side, about */
-    LINE_WORK = 1     /* of a line in a slab, in slices */
+    PIECE = 256,          /* lines that go to a job together */
+    LEAST_WORK = 1 << 12, /* of a job, in slices that its lines meet: its sums take time, too */
+    MOST_JOBS = 2048,     /* of a range and a side, about */
+    LINE_WORK = 1         /* of a line in a slab, in slices */
 };
 
 struct dealing {

@@ -16,10 +16,9 @@ enum {
     KEPT_BYTES =
         LR_LISTMODE_LINE_BYTES + 8, /* of an event, with its value and its place in lists */
     KEPT_VOXEL_BYTES = 24,          /* of a voxel: slices and sums across two more axes */
-    MOST_THREADS = 1024,
-    MOST_GROUPS = 1 << 15,  /* along an axis */
-    GROUPS_OF_LISTED = 256, /* whose lanes take lines in turn */
-    JOBS_AT_ONCE = 32,      /* where work is to come in small pieces */
+    MOST_GROUPS = 1 << 15,          /* along an axis */
+    GROUPS_OF_LISTED = 256,         /* whose lanes take lines in turn */
+    JOBS_AT_ONCE = 32,              /* where work is to come in small pieces */
     MOST_AT_ONCE = 1 << 30
 };
 
@@ -38,33 +37,6 @@ struct kept_pass {
 };
 _Static_assert(sizeof(struct kept_pass) == 304, "the shaders' layout");
 
-/* Of a variable of the environment, for measurements; `usual`: it is not there, or no such number. */
-static int number_asked(const char *name, int most, int usual)
-{
-    const char *const asked = getenv(name);
-    const long number = asked != NULL ? strtol(asked, NULL, 10) : 0;
-    return number > 0 && number <= most ? (int)number : usual;
-}
-
-int lr_listmode_kept_threads(bool forward)
-{
-    return forward ? number_asked("LORASTER_LISTMODE_FORWARD_THREADS", MOST_THREADS,
-                                  LR_EVENTS_SLAB_GROUP)
-                   : number_asked("LORASTER_LISTMODE_THREADS", MOST_THREADS, LR_EVENTS_GROUP);
-}
-
-int lr_listmode_most_jobs(int most)
-{
-    return number_asked("LORASTER_LISTMODE_BLOCKS", 1 << 20, most);
-}
-
-/* A processor takes longer for an addition than for a branch. */
-bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute)
-{
-    const char *const asked = getenv("LORASTER_LISTMODE_ZEROS");
-    return asked != NULL ? strcmp(asked, "added") == 0 : !gl_context_limits(compute->ctx)->software;
-}
-
 /* --- creation --- */
 
 /* Slabs of whole slices, that no thread takes too long for. */
@@ -79,12 +51,11 @@ static bool has_slabs(const struct lr_listmode_compute *compute, int axis)
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes)
 {
     const struct lr_listmode_backend_params *params = &compute->params;
-    const char *const asked = getenv("LORASTER_LISTMODE_LINES");
     const int64_t most = gl_context_limits(compute->ctx)->max_storage_bytes;
     const int64_t events = params->events->layout.count;
     const int64_t voxels = lr_grid_num_voxels(&params->model->grid);
-    bool may = params->stands_for == NULL && !lr_listmode_is_exact(compute) &&
-               (asked == NULL || strcmp(asked, "found") != 0);
+    bool may =
+        params->stands_for == NULL && !lr_listmode_is_exact(compute) && !lr_listmode_finds_lines();
     for (int axis = 0; axis < AXES; axis++) {
         may = may && has_slabs(compute, axis);
     }

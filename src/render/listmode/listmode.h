@@ -224,6 +224,13 @@ lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute,
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
 
+/* How a group's share of the image is cut: uniforms->slab, slices at once, or bands of one. */
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
+                           struct lr_listmode_pass *uniforms);
+
+/* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
+void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
+
 /* --- lines that are kept --- */
 
 /* Whether lines are, so many bytes being there for all. */
@@ -233,15 +240,15 @@ bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t byt
 lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
 void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 
+/* Whether the environment asks for lines to be found in each projection. */
+bool lr_listmode_finds_lines(void);
+
 /* Threads of a group that goes forward, or back, and jobs of a back-projection: by default `most`. */
 int lr_listmode_kept_threads(bool forward);
 int lr_listmode_most_jobs(int most);
 
 /* Whether groups add terms of 0 rather than branch around them. */
 bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
-
-/* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
-void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
 
 /* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
 lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute,

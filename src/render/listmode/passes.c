@@ -258,3 +258,34 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
     const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
     return slices < size ? (int)slices : size;
 }
+
+/* Lines that a thread adds one after the other. */
+enum { LINES_OF_THREAD = 32 };
+
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
+                           struct lr_listmode_pass *uniforms)
+{
+    const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
+    const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
+    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    if (gl_context_limits(compute->ctx)->small_batches) {
+        const int64_t turns = 4 * lr_listmode_most_shares(compute) + 4;
+        const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / turns;
+        slices = slices < most ? slices : (int)most;
+        lines = most / slices < lines ? (int)(most / slices) : lines;
+    }
+    uniforms->slab[0] = slices;
+    uniforms->slab[1] = rows;
+    uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
+    uniforms->slab[3] = lines * LR_EVENTS_GROUP;
+}
+
+void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2])
+{
+    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+    lr_listmode_cut_slabs(compute, &uniforms);
+    most[0] = uniforms.slab[0];
+    most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
+    most[1] =
+        most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
+}

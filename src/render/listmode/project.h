@@ -51,6 +51,10 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
 typedef lr_status lr_listmode_range_fn(struct lr_listmode_projection *p, int64_t r);
 lr_status lr_listmode_each_range(struct lr_listmode_projection *p, lr_listmode_range_fn *take);
 
+/* One of them, whose places are found. */
+lr_status lr_listmode_take_range(struct lr_listmode_projection *p, int64_t r,
+                                 lr_listmode_range_fn *take);
+
 /* Of lines that are kept. */
 lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image);
 lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vector *values,
