@@ -87,7 +87,9 @@
 
 /* of the passes of the family listmode. Events, crystals, resolutions by kinds, kinds of crystals and
  * places of a part are those of the pass that finds lines, whose values it reads; images are slice by
- * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has; what scales sums */
+ * slice, or in the order of the grid; the tube's table; elements one by one and how many an event has; what
+ * scales sums; of lines that are kept: jobs of groups, values in the order of lines, lines with other
+ * values than usual */
 #define LR_BIND_LIST_EVENTS 0
 #define LR_BIND_LIST_CRYSTALS 1
 #define LR_BIND_LIST_SIGMAS 2
@@ -102,6 +104,9 @@
 #define LR_BIND_LIST_GRID 4
 #define LR_BIND_LIST_ELEMENTS 7
 #define LR_BIND_LIST_MODULES 7 /* of the pass that finds lines of exact elements */
+#define LR_BIND_LIST_JOBS 9
+#define LR_BIND_LIST_LINE_VALUES 10
+#define LR_BIND_LIST_OTHERS 11
 
 /* what updates of the family direct do to a texel */
 #define LR_DIRECT_DO_RAMLA 0
@@ -143,6 +148,8 @@
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXACT_GROUP 64
+/* threads that share a line whose value is not of the usual size */
+#define LR_EVENTS_SHARE 32
 /* half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
  * seen in pieces, at most so many along an axis */
 #define LR_EVENTS_EXACT_HALF 0.04
@@ -151,7 +158,7 @@
 /* 2 to this: how many times larger than usual terms may be for sums to be integers */
 #define LR_EVENTS_SPREAD 8
 /* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
-#define LR_EVENTS_CELL_SPREAD 6
+#define LR_EVENTS_CELL_SPREAD 7
 /* of such sums the size, with what rounding adds */
 #define LR_EVENTS_CELL_MOST 2.14e9
 

@@ -10,16 +10,42 @@
 // writes:    sums of the image, slice by slice
 // shape:     groups: lines, slabs
 // invariant: sums are integers, the same bits in every run, but where sums_are_floats
-// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1; KEPT=1 ADD_ZEROS=1; KEPT=1 LINE=1 ADD_ZEROS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #include "listmode/sums.glsl"
 
-layout(local_size_x = LR_EVENTS_GROUP) in;
+#ifdef KEPT
+#include "listmode/job.glsl"
 
-shared int cells[CELLS];
-shared int cell_bits;             // a value of 1 is 2 to this in a cell
+layout(std430, binding = LR_BIND_LIST_LINE_VALUES) readonly buffer LineValues {
+    float line_values[];
+};
+
+// Lines with other values than usual are for a pass of their own: listmode/listed.comp.
+#define ARE_LISTED true
+#define FRAME_BEGIN frame_begin
+#else
+#define ARE_LISTED false
+#define FRAME_BEGIN 0
+#endif
+
+#ifndef GROUP
+#define GROUP LR_EVENTS_GROUP
+#endif
+layout(local_size_x = GROUP) in;
+
+#define FEW_LINES 128u
+
+// Words before the cells and behind them, to which what lies beside the image may go.
+#define BEFORE 4
+#define SPARE 32
+
+shared int cells[BEFORE + CELLS + SPARE + 4];
+shared int shared_bits;
 shared uint all_sizes, has_others; // of the group's usual values, and whether it has other ones
+
+int cell_bits; // a value of 1 is 2 to this in a cell
 
 // What the group holds.
 struct Slab {
@@ -27,11 +53,13 @@ struct Slab {
     int row, rows;
 };
 
+#ifndef KEPT
 Slab slab_of(int number)
 {
     int first = window.x + number / slab.z * slab.x, row = number % slab.z * slab.y;
     return Slab(first, min(first + slab.x, window.y), row, min(slab.y, size.z - row));
 }
+#endif
 
 // A slice of a line on its way to the group's cells.
 struct Slice {
@@ -43,32 +71,61 @@ struct Slice {
 
 // --- to the group's cells ---
 
-bool has_small_terms; // below 2^21, as they are where many lines are added up
-
-// Of small numbers by their bits, which takes fewer instructions.
+// Of numbers up to 2^22, by their bits, which takes fewer instructions.
 ivec4 nearest(vec4 terms)
 {
-    if (!has_small_terms) {
-        return ivec4(roundEven(terms));
-    }
-    precise vec4 moved = terms + 12582912.0;
-    return floatBitsToInt(moved) - 0x4b400000;
+    return floatBitsToInt(terms + 12582912.0) - 0x4b400000;
 }
+
+// Whether terms are below 2^22. Of few lines they may be larger, so that their sums have as many bits.
+bool has_small_terms;
 
 void add_to_cell(int cell, bool is_held, int whole)
 {
     if (is_held && whole != 0) {
-        atomicAdd(cells[cell], whole);
+        atomicAdd(cells[BEFORE + cell], whole);
     }
 }
 
-void add_four(int cell, bool is_row, bvec4 is_column, vec4 terms)
+// With ADD_ZEROS without branches: rows that are not held go to spare words, and terms beyond the columns, which
+// are 0, to whatever word is there.
+#ifdef ADD_ZEROS
+void add_to_row(int cell, bool is_row, int whole)
+{
+    atomicAdd(cells[BEFORE + cell], whole);
+}
+
+int cell_of_row(int cell, bool is_row)
+{
+    return is_row ? cell : CELLS + int(gl_LocalInvocationIndex % SPARE);
+}
+#else
+void add_to_row(int cell, bool is_row, int whole)
+{
+    add_to_cell(cell, is_row, whole);
+}
+
+int cell_of_row(int cell, bool is_row)
+{
+    return cell;
+}
+#endif
+
+// Four voxels of a row from this cell on.
+void add_four(int cell, bool is_row, vec4 terms)
 {
     ivec4 whole = nearest(terms);
-    add_to_cell(cell, is_row && is_column.x, whole.x);
-    add_to_cell(cell + 1, is_row && is_column.y, whole.y);
-    add_to_cell(cell + 2, is_row && is_column.z, whole.z);
-    add_to_cell(cell + 3, is_row && is_column.w, whole.w);
+    add_to_row(cell, is_row, whole.x);
+    add_to_row(cell + 1, is_row, whole.y);
+    add_to_row(cell + 2, is_row, whole.z);
+    add_to_row(cell + 3, is_row, whole.w);
+}
+
+// Row v of a slice.
+void add_row(Slice slice, Slab held, int v, vec4 terms)
+{
+    bool is_row = is_within(slice.row + v, held.rows);
+    add_four(cell_of_row(slice.cell + v * size.y, is_row), is_row, terms);
 }
 
 // The factor of the shares of a slice, of which this is the sum.
@@ -81,42 +138,77 @@ float factor_of(float factor, float sum)
 #endif
 }
 
+// Factors of the first four columns.
+vec4 factors_of(Box box, float factor)
+{
+    return mix(vec4(0.0), vec4(factor), columns_of(box));
+}
+
+#ifdef LINE
+// Four voxels of a thin line.
 void add_narrow(Kernel kernel, Slice slice, Slab held)
 {
-    vec4 rows[NARROW];
-    rows[0] = four_shares(kernel, row_of(kernel, slice.box, 0));
-    rows[1] = four_shares(kernel, row_of(kernel, slice.box, 1));
-    rows[2] = four_shares(kernel, row_of(kernel, slice.box, 2));
-    rows[3] = four_shares(kernel, row_of(kernel, slice.box, 3));
-    float factor = factor_of(slice.factor, sum_of(rows[0] + rows[1] + (rows[2] + rows[3])));
-    bvec4 is_column = columns_of(slice.box);
-    for (int v = 0; v < NARROW; v++) {
-        add_four(slice.cell + v * size.y, is_within(slice.row + v, held.rows), is_column,
-                 factor * rows[v]);
-    }
+    vec4 shares = thin_shares(slice.box);
+    vec2 factors = factors_of(slice.box, slice.factor).xy;
+    ivec4 whole = nearest(factors.xyxy * shares);
+    bool is_first = is_within(slice.row, held.rows), is_last = is_within(slice.row + 1, held.rows);
+    int first = cell_of_row(slice.cell, is_first);
+    int last = cell_of_row(slice.cell + size.y, is_last);
+    add_to_row(first, is_first, whole.x);
+    add_to_row(first + 1, is_first, whole.y);
+    add_to_row(last, is_last, whole.z);
+    add_to_row(last + 1, is_last, whole.w);
 }
 
 void add_wide(Kernel kernel, Slice slice, Slab held)
 {
-    vec4 rows[WIDE], all = vec4(0.0);
-    float last[WIDE], sum = 0.0;
-    for (int v = 0; v < WIDE; v++) {
-        Row shares = row_of(kernel, slice.box, v);
-        rows[v] = four_shares(kernel, shares);
-        last[v] = share_of(kernel, shares, WIDE - 1);
-        all += rows[v];
-        sum += last[v];
-    }
-    float factor = factor_of(slice.factor, sum_of(all) + sum);
-    bvec4 is_column = columns_of(slice.box);
-    bool is_last = is_within(slice.box.low.x + WIDE - 1, size.y);
-    for (int v = 0; v < WIDE; v++) {
-        int cell = slice.cell + v * size.y;
-        bool is_row = is_within(slice.row + v, held.rows);
-        add_four(cell, is_row, is_column, factor * rows[v]);
-        add_to_cell(cell + WIDE - 1, is_row && is_last, nearest(vec4(factor * last[v])).x);
-    }
 }
+#else
+// Rows are written out: compilers may keep arrays of them in memory.
+void add_narrow(Kernel kernel, Slice slice, Slab held)
+{
+    vec4 a = four_shares(kernel, row_of(kernel, slice.box, 0));
+    vec4 b = four_shares(kernel, row_of(kernel, slice.box, 1));
+    vec4 c = four_shares(kernel, row_of(kernel, slice.box, 2));
+    vec4 d = four_shares(kernel, row_of(kernel, slice.box, 3));
+    vec4 factors = factors_of(slice.box, factor_of(slice.factor, sum_of(a + b + (c + d))));
+    add_row(slice, held, 0, factors * a);
+    add_row(slice, held, 1, factors * b);
+    add_row(slice, held, 2, factors * c);
+    add_row(slice, held, 3, factors * d);
+}
+
+// Row v of a wide window, and its last column.
+void add_five(Slice slice, Slab held, int v, vec4 terms, float last)
+{
+    bool is_row = is_within(slice.row + v, held.rows);
+    int cell = cell_of_row(slice.cell + v * size.y, is_row);
+    add_four(cell, is_row, terms);
+    add_to_row(cell + WIDE - 1, is_row, nearest(vec4(last)).x);
+}
+
+void add_wide(Kernel kernel, Slice slice, Slab held)
+{
+    Row row_a = row_of(kernel, slice.box, 0), row_b = row_of(kernel, slice.box, 1);
+    Row row_c = row_of(kernel, slice.box, 2), row_d = row_of(kernel, slice.box, 3);
+    Row row_e = row_of(kernel, slice.box, 4);
+    vec4 a = four_shares(kernel, row_a), b = four_shares(kernel, row_b);
+    vec4 c = four_shares(kernel, row_c), d = four_shares(kernel, row_d);
+    vec4 e = four_shares(kernel, row_e);
+    vec4 last = vec4(share_of(kernel, row_a, 4), share_of(kernel, row_b, 4),
+                     share_of(kernel, row_c, 4), share_of(kernel, row_d, 4));
+    float corner = share_of(kernel, row_e, 4);
+    float sum = sum_of(a + b + (c + d) + (e + last)) + corner;
+    float factor = factor_of(slice.factor, sum);
+    vec4 factors = factors_of(slice.box, factor);
+    float last_factor = is_within(slice.box.low.x + WIDE - 1, size.y) ? factor : 0.0;
+    add_five(slice, held, 0, factors * a, last_factor * last.x);
+    add_five(slice, held, 1, factors * b, last_factor * last.y);
+    add_five(slice, held, 2, factors * c, last_factor * last.z);
+    add_five(slice, held, 3, factors * d, last_factor * last.w);
+    add_five(slice, held, 4, factors * e, last_factor * corner);
+}
+#endif
 
 // --- of any size ---
 
@@ -137,7 +229,7 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
             int cell = slice.cell + v * size.y + u;
             bool is_held = is_within(slice.box.low.x + u, size.y);
             if (to_cells) {
-                add_to_cell(cell, is_held, nearest(vec4(term)).x);
+                add_to_cell(cell, is_held, int(roundEven(term)));
             } else if (is_held && share > 0.0) {
                 add_to_sums(first + cell, term);
             }
@@ -150,10 +242,13 @@ void add_any(Kernel kernel, Slice slice, Slab held, bool to_cells)
 // Windows that lines are added in: NARROW, WIDE, 0 for any.
 int window_of(Kernel kernel, bool to_cells)
 {
+    if (!to_cells || !has_small_terms) {
+        return 0;
+    }
 #ifdef LINE
-    return 0;
+    return NARROW;
 #else
-    return !to_cells ? 0 : fits(kernel, NARROW) ? NARROW : fits(kernel, WIDE) ? WIDE : 0;
+    return fits(kernel, NARROW) ? NARROW : fits(kernel, WIDE) ? WIDE : 0;
 #endif
 }
 
@@ -172,6 +267,16 @@ void add_slice(Kernel kernel, Slice slice, Slab held, int window, bool to_cells)
     }
 }
 
+// The value of line k.
+float value_of(uint k, uvec4 way)
+{
+#ifdef KEPT
+    return line_values[k];
+#else
+    return uintBitsToFloat(way.w);
+#endif
+}
+
 // Slices of line k that the group holds, counted from its first one: first, and behind the last.
 ivec2 slices_of(uvec4 way, Slab held)
 {
@@ -182,11 +287,11 @@ void add_line(uint k, Slab held)
 {
     uvec4 way = lines[2u * uint(size.w) + k];
     ivec2 slices = slices_of(way, held);
-    float value = uintBitsToFloat(way.w);
-    if (slices.x >= slices.y || value == 0.0) {
+    float value = value_of(k, way);
+    bool is_for_cells = is_usual(value), to_cells = ARE_LISTED || is_for_cells;
+    if (slices.x >= slices.y || (ARE_LISTED ? !is_for_cells : value == 0.0)) {
         return;
     }
-    bool to_cells = is_usual(value);
     value = to_cells ? scaled_for_cells(value, cell_bits) : scaled(value);
     Line line = line_of(k);
     Kernel kernel = kernel_of(line);
@@ -209,13 +314,13 @@ void find_sizes(uint first, uint last, Slab held)
 {
     uint sizes = 0u;
     bool others = false;
-    for (uint k = first + gl_LocalInvocationIndex; k < last; k += LR_EVENTS_GROUP) {
+    for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) {
         uvec4 way = lines[2u * uint(size.w) + k];
         ivec2 slices = slices_of(way, held);
-        float value = uintBitsToFloat(way.w);
+        float value = value_of(k, way);
         if (slices.x < slices.y && is_usual(value)) {
             sizes += size_of_usual(value);
-        } else if (slices.x < slices.y && value != 0.0) {
+        } else if (!ARE_LISTED && slices.x < slices.y && value != 0.0) {
             others = true;
         }
     }
@@ -237,28 +342,65 @@ int cells_of(Slab held)
 void clear(Slab held)
 {
     int count = cells_of(held);
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_EVENTS_GROUP) {
-        cells[k] = 0;
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
+        cells[BEFORE + k] = 0;
     }
 }
 
-void add_sum(int voxel, int sum)
+void add_float(int voxel, int sum)
+{
+    if (sum != 0) {
+        ADD_FLOAT(sums[2 * voxel], times_power(float(sum), -cell_bits))
+    }
+}
+
+void add_high(int word, uint high)
+{
+    if (high != 0u) {
+        atomicAdd(sums[word], high);
+    }
+}
+
+// Four sums, so that the device waits for the old low words of all of them at once.
+void add_sums(int voxel, ivec4 four)
 {
     if (sums_are_floats()) {
-        ADD_FLOAT(sums[2 * voxel], times_power(float(sum), -cell_bits))
-    } else {
-        uvec2 words = cell_words(sum, cell_bits);
-        ADD_WORDS(sums[2 * voxel], sums[2 * voxel + 1], words)
+        add_float(voxel, four.x);
+        add_float(voxel + GROUP, four.y);
+        add_float(voxel + 2 * GROUP, four.z);
+        add_float(voxel + 3 * GROUP, four.w);
+        return;
     }
+    uvec2 a = cell_words(four.x, cell_bits), b = cell_words(four.y, cell_bits);
+    uvec2 c = cell_words(four.z, cell_bits), d = cell_words(four.w, cell_bits);
+    uvec4 low = uvec4(a.x, b.x, c.x, d.x), high = uvec4(a.y, b.y, c.y, d.y), old = uvec4(0u);
+    int at = 2 * voxel;
+    old.x = low.x != 0u ? atomicAdd(sums[at], low.x) : 0u;
+    old.y = low.y != 0u ? atomicAdd(sums[at + 2 * GROUP], low.y) : 0u;
+    old.z = low.z != 0u ? atomicAdd(sums[at + 4 * GROUP], low.z) : 0u;
+    old.w = low.w != 0u ? atomicAdd(sums[at + 6 * GROUP], low.w) : 0u;
+    high += uvec4(lessThan(old + low, old));
+    add_high(at + 1, high.x);
+    add_high(at + 1 + 2 * GROUP, high.y);
+    add_high(at + 1 + 4 * GROUP, high.z);
+    add_high(at + 1 + 6 * GROUP, high.w);
+}
+
+int cell_at(int k, int count)
+{
+    return k < count ? cells[BEFORE + k] : 0;
 }
 
 // Slices of a slab have all rows, or it has but one slice.
 void flush(Slab held)
 {
-    int count = cells_of(held), first = (held.first * size.z + held.row) * size.y;
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_EVENTS_GROUP) {
-        if (cells[k] != 0) {
-            add_sum(first + k, cells[k]);
+    int count = cells_of(held);
+    int first = FRAME_BEGIN + (held.first * size.z + held.row) * size.y;
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += 4 * GROUP) {
+        ivec4 four = ivec4(cell_at(k, count), cell_at(k + GROUP, count), cell_at(k + 2 * GROUP, count),
+                           cell_at(k + 3 * GROUP, count));
+        if (four != ivec4(0)) {
+            add_sums(first + k, four);
         }
     }
 }
@@ -275,23 +417,39 @@ bool open_cells(uint first, uint last, Slab held)
     clear(held);
     barrier();
     if (gl_LocalInvocationIndex == 0u) {
-        cell_bits = bits_of_cells(max(all_sizes, 1u));
+        shared_bits = bits_of_cells(max(all_sizes, 1u), last - first >= FEW_LINES);
     }
     barrier();
+    cell_bits = shared_bits;
     return all_sizes > 0u || has_others > 0u;
 }
 
-void main()
+// Adds lines first .. last - 1 to the slab.
+void project(uint first, uint last, Slab held)
 {
-    Slab held = slab_of(int(gl_WorkGroupID.y));
-    uint first = gl_WorkGroupID.x * uint(slab.w), last = min(first + uint(slab.w), uint(size.w));
     bool has_lines = open_cells(first, last, held);
-    has_small_terms = terms_are_small(cell_bits);
+    has_small_terms = last - first >= FEW_LINES;
     if (has_lines) {
-        for (uint k = first + gl_LocalInvocationIndex; k < last; k += LR_EVENTS_GROUP) {
+        for (uint k = first + gl_LocalInvocationIndex; k < last; k += GROUP) {
             add_line(k, held);
         }
     }
     barrier();
     flush(held);
+}
+
+void main()
+{
+#ifdef KEPT
+    Job job;
+    if (next_job(job)) {
+        read_scale();
+        project(uint(job.lines.x), uint(job.lines.x + job.lines.y),
+                Slab(job.slices.x, job.slices.y, 0, size.z));
+    }
+#else
+    read_scale();
+    uint first = gl_WorkGroupID.x * uint(slab.w);
+    project(first, min(first + uint(slab.w), uint(size.w)), slab_of(int(gl_WorkGroupID.y)));
+#endif
 }

@@ -22,6 +22,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 values_window;      // the first place of the window, places in it, where they begin; whether
                               // only lines are meant whose values are larger than usual
     ivec4 samples;            // of a voxel along p, u, v
+    ivec4 kept;               // where lines begin; how many the buffer has; whether they are to be kept
 };
 
 struct Event {
@@ -107,6 +108,6 @@ void main()
     if (place >= 0 && is_meant) {
         put(k, event, place, value);
     } else {
-        lines[2u * uint(size.w) + k] = uvec4(0u, 0u, LR_NONE, 0u);
+        lines[2u * uint(kept.y) + uint(kept.x) + k] = uvec4(0u, 0u, LR_NONE, 0u);
     }
 }

@@ -37,6 +37,7 @@ void main()
     if (k >= uint(size.w)) {
         return;
     }
+    read_scale();
     value = scaled(uintBitsToFloat(lines[2u * uint(size.w) + k].w));
     if (value == 0.0) {
         return;

@@ -14,19 +14,29 @@
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
 #ifdef USUAL
-shared uint smallest;
+shared uint smallest, counts[256];
+
+// How many values have exponent k or a larger one, of thread k: in counts.
+void add_up(uint k)
+{
+    for (uint step = 1u; step < 256u; step *= 2u) {
+        barrier();
+        uint sum = counts[k] + (k + step < 256u ? counts[k + step] : 0u);
+        barrier();
+        counts[k] = sum;
+    }
+    barrier();
+}
 
 void main()
 {
-    uint k = gl_LocalInvocationIndex, larger = 0u;
+    uint k = gl_LocalInvocationIndex;
     if (k == 0u) {
         smallest = 255u;
     }
-    barrier();
-    for (uint b = k + 1u; b < 256u; b++) {
-        larger += exponents[b];
-    }
-    if (larger <= uint(size.w)) {
+    counts[k] = exponents[k];
+    add_up(k);
+    if (k == 255u || counts[k + 1u] <= uint(size.w)) {
         atomicMin(smallest, k);
     }
     barrier();

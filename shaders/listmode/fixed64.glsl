@@ -29,13 +29,13 @@ float mantissa_of(float value)
 bool is_usual(float value)
 {
     uint own = exponent_of(value);
-    return own > 0u && own <= usual && own + LR_EVENTS_CELL_SPREAD > usual;
+    return own > 0u && own <= known_usual && own + LR_EVENTS_CELL_SPREAD > known_usual;
 }
 
 // What is added up of the sizes of usual values: 2^18 for the largest one that is usual, or more.
 uint size_of_usual(float value)
 {
-    return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(usual))) + 1u;
+    return uint(abs(mantissa_of(value)) * power_of_2(18 + int(exponent_of(value)) - int(known_usual))) + 1u;
 }
 
 // x is below 2 to one more than this, and not below 2 to this.
@@ -44,18 +44,14 @@ int floor_log2(float x)
     return int(exponent_of(x)) - 127;
 }
 
-// A value of 1 is 2 to this in sums that hold all values of this size together. No unit is smaller than that
-// of the image's sums.
-int bits_of_cells(uint all_sizes)
+// A value of 1 is 2 to this in sums that hold all values of this size together; with are_small all terms are
+// below 2^22, too. No unit is smaller than that of the image's sums.
+int bits_of_cells(uint all_sizes, bool are_small)
 {
-    int bits = floor_log2(unit.w / float(all_sizes)) + 18 - (int(usual) - 126);
+    int of_sums = floor_log2(unit.w / float(all_sizes)) + 18;
+    int of_terms = floor_log2(unit.w * (4194304.0 / LR_EVENTS_CELL_MOST));
+    int bits = (are_small ? min(of_sums, of_terms) : of_sums) - (int(known_usual) - 126);
     return sums_are_floats() ? bits : min(bits, int(unit.x) - largest_term_exponent());
-}
-
-// Whether all terms are below 2^21 then.
-bool terms_are_small(int bits)
-{
-    return bits + int(usual) - 126 <= floor_log2(unit.w * (2097152.0 / LR_EVENTS_CELL_MOST));
 }
 
 // A usual value in units of such sums.

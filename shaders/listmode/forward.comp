@@ -7,16 +7,22 @@
 //
 // reads:     lines; the image, slice by slice
 // writes:    a value for each line that is selected, also for those that see nothing
-// shape:     one thread a line
+// shape:     one thread a line; of lines that are kept, KEPT, groups have lines of one axis each
 // invariant: a value does not depend on the lines beside it
-// variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+// variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1 SLABS=1; KEPT=1 SLABS=1 TOF=1; KEPT=1 SLABS=1 LINE=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
+#ifdef KEPT
+#include "listmode/job.glsl"
+#include "listmode/place.glsl"
+#endif
 
+#ifndef GROUP
 #ifdef SLABS
 #define GROUP LR_EVENTS_SLAB_GROUP
 #else
 #define GROUP LR_EVENTS_GROUP
+#endif
 #endif
 layout(local_size_x = GROUP) in;
 
@@ -53,40 +59,68 @@ float see_four(bool is_row, bvec4 is_column, int slice, int first, int k, vec4 s
             shares.w * see_voxel(is_row && is_column.w, slice, first, k + 3));
 }
 
+// Row v of four voxels.
+float see_row(Box box, bvec4 is_column, int slice, int first, int v, vec4 shares)
+{
+    int row = box.low.y + v;
+    return see_four(is_within(row, size.z), is_column, slice, first, row * size.y + box.low.x,
+                    shares);
+}
+
+// Rows are written out: compilers may keep arrays of them in memory.
 Seen see_narrow(Kernel kernel, Box box, int slice, int first)
 {
-    vec4 all = vec4(0.0);
     bvec4 is_column = columns_of(box);
-    float sum = 0.0;
-    for (int v = 0; v < NARROW; v++) {
-        int row = box.low.y + v;
-        vec4 shares = four_shares(kernel, row_of(kernel, box, v));
-        all += shares;
-        sum += see_four(is_within(row, size.z), is_column, slice, first,
-                        row * size.y + box.low.x, shares);
-    }
-    return Seen(sum, sum_of(all));
+    vec4 a = four_shares(kernel, row_of(kernel, box, 0));
+    vec4 b = four_shares(kernel, row_of(kernel, box, 1));
+    vec4 c = four_shares(kernel, row_of(kernel, box, 2));
+    vec4 d = four_shares(kernel, row_of(kernel, box, 3));
+    float sum = see_row(box, is_column, slice, first, 0, a);
+    sum += see_row(box, is_column, slice, first, 1, b);
+    sum += see_row(box, is_column, slice, first, 2, c);
+    sum += see_row(box, is_column, slice, first, 3, d);
+    return Seen(sum, sum_of(a + b + (c + d)));
+}
+
+// Row v of five voxels.
+Seen see_five(Kernel kernel, Box box, bvec4 is_column, int slice, int first, int v)
+{
+    int row = box.low.y + v, last = box.low.x + WIDE - 1;
+    Row shares_of = row_of(kernel, box, v);
+    vec4 shares = four_shares(kernel, shares_of);
+    float share = share_of(kernel, shares_of, WIDE - 1);
+    bool is_last = is_within(row, size.z) && is_within(last, size.y);
+    float sum = see_row(box, is_column, slice, first, v, shares);
+    sum += share * see_voxel(is_last, slice, first, row * size.y + last);
+    return Seen(sum, sum_of(shares) + share);
 }
 
 Seen see_wide(Kernel kernel, Box box, int slice, int first)
 {
-    vec4 all = vec4(0.0);
     bvec4 is_column = columns_of(box);
-    int last = box.low.x + WIDE - 1;
-    float sum = 0.0, last_sum = 0.0;
-    for (int v = 0; v < WIDE; v++) {
-        int row = box.low.y + v, k = row * size.y;
-        Row shares_of = row_of(kernel, box, v);
-        vec4 shares = four_shares(kernel, shares_of);
-        float last_share = share_of(kernel, shares_of, WIDE - 1);
-        bool is_row = is_within(row, size.z);
-        all += shares;
-        last_sum += last_share;
-        sum += see_four(is_row, is_column, slice, first, k + box.low.x, shares);
-        sum += last_share * see_voxel(is_row && is_within(last, size.y), slice, first, k + last);
-    }
-    return Seen(sum, sum_of(all) + last_sum);
+    Seen a = see_five(kernel, box, is_column, slice, first, 0);
+    Seen b = see_five(kernel, box, is_column, slice, first, 1);
+    Seen c = see_five(kernel, box, is_column, slice, first, 2);
+    Seen d = see_five(kernel, box, is_column, slice, first, 3);
+    Seen e = see_five(kernel, box, is_column, slice, first, 4);
+    return Seen(a.sum + b.sum + (c.sum + d.sum) + e.sum,
+                a.shares + b.shares + (c.shares + d.shares) + e.shares);
 }
+
+#ifdef LINE
+Seen see_thin(Box box, int slice, int first)
+{
+    vec4 shares = thin_shares(box);
+    int k = box.low.y * size.y + box.low.x;
+    bvec2 is_row = lessThan(uvec2(box.low.y + ivec2(0, 1)), uvec2(uint(size.z)));
+    bvec2 is_column = lessThan(uvec2(box.low.x + ivec2(0, 1)), uvec2(uint(size.y)));
+    float sum = shares.x * see_voxel(is_row.x && is_column.x, slice, first, k);
+    sum += shares.y * see_voxel(is_row.x && is_column.y, slice, first, k + 1);
+    sum += shares.z * see_voxel(is_row.y && is_column.x, slice, first, k + size.y);
+    sum += shares.w * see_voxel(is_row.y && is_column.y, slice, first, k + size.y + 1);
+    return Seen(sum, 1.0);
+}
+#endif
 
 Seen see_any(Kernel kernel, Box box, int slice, int first)
 {
@@ -109,14 +143,16 @@ Seen see_any(Kernel kernel, Box box, int slice, int first)
 
 Seen see_slice(Kernel kernel, Box box, int slice, int first)
 {
-#ifndef LINE
+#ifdef LINE
+    return see_thin(box, slice, first);
+#else
     if (fits(kernel, NARROW)) {
         return see_narrow(kernel, box, slice, first);
     } else if (fits(kernel, WIDE)) {
         return see_wide(kernel, box, slice, first);
     }
-#endif
     return see_any(kernel, box, slice, first);
+#endif
 }
 
 // first, last: slices that are at hand, and behind the last of them.
@@ -139,10 +175,70 @@ float see(Line line, Kernel kernel, int first, int last)
 }
 
 #ifdef SLABS
+#ifdef KEPT
+#define FRAME_BEGIN frame_begin
+#else
+#define FRAME_BEGIN 0
+#endif
+
+void fetch(int first, int last)
+{
+    int plane = size.y * size.z, count = (last - first) * plane;
+    barrier();
+    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
+        cells[k] = image[FRAME_BEGIN + first * plane + k];
+    }
+    barrier();
+}
+
+// from: where a slab begins, so that sums are added up alike whatever lines the group has.
+float see_slabs(Line line, Kernel kernel, int from, int to)
+{
+    float sum = 0.0;
+    for (int first = from; first < to; first += slab.x) {
+        int last = min(first + slab.x, to);
+        fetch(first, last);
+        sum += see(line, kernel, first, last);
+    }
+    return sum;
+}
+#endif
+
+Line no_line()
+{
+    return Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
+}
+
+#ifdef KEPT
+void main()
+{
+    Job job;
+    if (!next_job(job)) {
+        return;
+    }
+    uint k = uint(job.lines.x) + gl_LocalInvocationIndex;
+    Line line = no_line();
+    int place = -1;
+    if (gl_LocalInvocationIndex < uint(job.lines.y)) {
+        place = place_of(int(lines[2u * uint(size.w) + k].z));
+    }
+    if (place >= 0) {
+        line = line_of(k);
+    }
+    if (line.count == 0) {
+        line = no_line();
+    }
+    int from = job.slices.x / slab.x * slab.x;
+    float sum = see_slabs(line, kernel_of(line), from, job.slices.y);
+    if (place >= 0) {
+        values[values_at.z + place] = sum;
+    }
+}
+#else
+#ifdef SLABS
 shared int lowest, highest;
 
-// Slices that any line of the group meets; slabs begin where they do for every group, so that sums are
-// added up alike.
+// Slices that any line of the group meets.
 void find_slices(Line line)
 {
     if (gl_LocalInvocationIndex == 0u) {
@@ -157,27 +253,11 @@ void find_slices(Line line)
     barrier();
 }
 
-void fetch(int first, int last)
-{
-    int plane = size.y * size.z, count = (last - first) * plane;
-    barrier();
-    for (int k = int(gl_LocalInvocationIndex); k < count; k += GROUP) {
-        cells[k] = image[first * plane + k];
-    }
-    barrier();
-}
-
 float see_window(Line line, Kernel kernel)
 {
     find_slices(line);
-    int from = window.x + (lowest - window.x) / slab.x * slab.x, to = highest;
-    float sum = 0.0;
-    for (int first = from; first < to; first += slab.x) {
-        int last = min(first + slab.x, to);
-        fetch(first, last);
-        sum += see(line, kernel, first, last);
-    }
-    return sum;
+    int from = window.x + (lowest - window.x) / slab.x * slab.x;
+    return see_slabs(line, kernel, from, highest);
 }
 #else
 float see_window(Line line, Kernel kernel)
@@ -189,14 +269,14 @@ float see_window(Line line, Kernel kernel)
 void main()
 {
     uint k = gl_GlobalInvocationID.x;
-    Line line = Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
+    Line line = no_line();
     uint place = LR_NONE;
     if (k < uint(size.w)) {
         line = line_of(k);
         place = lines[2u * uint(size.w) + k].z;
     }
     if (line.count == 0) {
-        line = Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
+        line = no_line();
     }
     float sum = see_window(line, kernel_of(line));
     if (place != LR_NONE) {
@@ -204,3 +284,4 @@ void main()
         values[at] = window.z != 0 ? values[at] + sum : sum;
     }
 }
+#endif

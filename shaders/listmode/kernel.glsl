@@ -135,6 +135,16 @@ vec4 four_shares(Kernel kernel, Row row)
 #endif
 }
 
+#ifdef LINE
+// Of the four voxels of a box: a row, then the next one.
+vec4 thin_shares(Box box)
+{
+    vec4 off = vec4(box.off, box.off + 1.0);
+    vec4 shares = max(1.0 - abs(off), 0.0);
+    return shares.xzxz * shares.yyww;
+}
+#endif
+
 // Rectangles of up to 4 by 4 voxels, and of up to 5 by 5, are gone through without loops.
 #define NARROW 4
 #define WIDE 5

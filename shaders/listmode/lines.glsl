@@ -9,7 +9,8 @@
 // Each part of all lines, then the next part:
 // 0: the crossing in the middle of slice `first`, along u and v: whole voxels and 2^-32ths
 // 1: its steps from slice to slice, likewise
-// 2: the first slice, how many they are, where the value stands, the value
+// 2: the first slice, how many they are, where the value stands, the value; of lines that are kept the
+//    event's number, and the axis + 4 where there is time of flight
 // 3: how far the middle of the first slice is from the centre of time of flight, or of what counts of
 //    it where it is the only one; the way through a slice; what of it counts in the first one and in
 //    the last one. In mm, or in standard deviations with time of flight

@@ -3,13 +3,13 @@
 // Copyright The LORaster authors
 //
 // An image from the grid's order to slices across an axis; with TO_GRID sums of slices to the grid's
-// order, which are zero afterwards.
+// order, which are zero afterwards. Of lines that are kept, KEPT, across all axes.
 //
 // reads:  the image in the grid's order, from window.w on; with TO_GRID sums, and the image where window.z
 //         says that they are added to it
 // writes: the image in slices, or in the grid's order
-// shape:  threads in turn
-// variants: TO_GRID=1
+// shape:  threads in turn; of an image in slices that is kept groups along y are axes
+// variants: TO_GRID=1; KEPT=1; KEPT=1 TO_GRID=1
 #include "listmode/pass.glsl"
 #ifdef TO_GRID
 #include "listmode/scale.glsl"
@@ -31,33 +31,93 @@ double unit_of_sums()
     int exponent = largest_term_exponent() - int(unit.x);
     return packDouble2x32(uvec2(0u, uint(1023 + exponent) << 20));
 }
+
+// Sum k, in units of sums or as it is, which is 0 then.
+double take_sum(uint k)
+{
+    uvec2 words = sums[k];
+    sums[k] = uvec2(0u);
+    return sums_are_floats() ? double(uintBitsToFloat(words.x))
+                             : double(int(words.y)) * 4294967296.0lf + double(words.x);
+}
+
+float value_of(double sum)
+{
+    return sums_are_floats() ? float(sum) : float(sum * unit_of_sums());
+}
 #else
 layout(std430, binding = LR_BIND_LIST_SLICES) writeonly buffer Slices {
     float image[];
 };
 #endif
 
+// Of voxel k of the slices, from where the grid begins.
 uint place_in_grid(uint k)
 {
     uint u = k % uint(size.y), line = k / uint(size.y);
     uint v = line % uint(size.z), s = line / uint(size.z);
-    return uint(window.w) + s * uint(strides.x) + u * uint(strides.y) + v * uint(strides.z);
+    return s * uint(strides.x) + u * uint(strides.y) + v * uint(strides.z);
+}
+
+#ifdef KEPT
+#ifdef TO_GRID
+// The sum of voxel k of the grid across the axis at hand.
+double take_voxel(uint k)
+{
+    uint s = k / uint(strides.x) % uint(size.x), u = k / uint(strides.y) % uint(size.y);
+    uint v = k / uint(strides.z) % uint(size.z);
+    return take_sum(uint(frame_begin) + (s * uint(size.z) + v) * uint(size.y) + u);
+}
+
+void take(uint k)
+{
+    double sum = 0.0lf;
+    for (int axis = 0; axis < 3; axis++) {
+        enter_frame(axis);
+        sum += slab.w != 0 ? take_voxel(k) : 0.0lf;
+    }
+    grid[uint(values_at.z) + k] = value_of(sum);
+}
+#else
+void take(uint k)
+{
+    if (slab.w != 0) {
+        image[uint(frame_begin) + k] = grid[uint(values_at.z) + place_in_grid(k)];
+    }
+}
+#endif
+
+void main()
+{
+    uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP;
+    enter_frame(int(gl_WorkGroupID.y));
+#ifdef TO_GRID
+    read_scale();
+#endif
+    for (uint k = gl_GlobalInvocationID.x; k < uint(frames[0].strides.w); k += all) {
+        take(k);
+    }
+}
+#else
+void take(uint k)
+{
+    uint at = uint(window.w) + place_in_grid(k);
+#ifdef TO_GRID
+    float value = value_of(take_sum(k));
+    grid[at] = window.z != 0 ? grid[at] + value : value;
+#else
+    image[k] = grid[at];
+#endif
 }
 
 void main()
 {
     uint all = gl_NumWorkGroups.x * LR_EVENTS_GROUP;
-    for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) {
-        uint at = place_in_grid(k);
 #ifdef TO_GRID
-        uvec2 words = sums[k];
-        double sum = double(int(words.y)) * 4294967296.0lf + double(words.x);
-        float value =
-            sums_are_floats() ? uintBitsToFloat(words.x) : float(sum * unit_of_sums());
-        sums[k] = uvec2(0u);
-        grid[at] = window.z != 0 ? grid[at] + value : value;
-#else
-        image[k] = grid[at];
+    read_scale();
 #endif
+    for (uint k = gl_GlobalInvocationID.x; k < uint(strides.w); k += all) {
+        take(k);
     }
 }
+#endif

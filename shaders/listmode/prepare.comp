@@ -112,11 +112,13 @@ void put(uint k, Event event, int place, float value)
     double sigma_mm = events_first.z != 0 ? sigma_of(event) : 1.0lf;
     Way way = way_of(a, b, tof_mm, sigma_mm, direction);
     dvec2 at = way.position + double(way.first) * way.step;
-    uint all = uint(size.w), count = uint(max(way.last - way.first, 0));
+    uint all = uint(kept.y), line = uint(kept.x) + k, count = uint(max(way.last - way.first, 0));
     if (count > 0u) {
-        lines[k] = uvec4(to_fixed(at.x), to_fixed(at.y));
-        lines[all + k] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
-        lines[3u * all + k] = floatBitsToUint(find_factors(way, tof_mm, sigma_mm));
+        lines[line] = uvec4(to_fixed(at.x), to_fixed(at.y));
+        lines[all + line] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
+        lines[3u * all + line] = floatBitsToUint(find_factors(way, tof_mm, sigma_mm));
     }
-    lines[2u * all + k] = uvec4(way.first, count, place, floatBitsToUint(value));
+    uint kind = uint(axes.x) + (events_first.z != 0 ? 4u : 0u);
+    lines[2u * all + line] =
+        uvec4(way.first, count, place, kept.z != 0 ? kind : floatBitsToUint(value));
 }

@@ -10,8 +10,10 @@
 layout(std430, binding = LR_BIND_LIST_SCALE) buffer Scale {
     uint largest_term; // of lines with larger values than usual: exponent + LR_EVENTS_EXPONENT; 0: there
                        // are no such lines
-    uint usual;        // all but a 64th of the values have at most this exponent
+    uint usual;        // all but a 32nd of the values have at most this exponent
     uint exponents[256]; // how many values have it
+    uint num_others[2];  // of lines that are kept how many have other values than usual, without and with
+                         // time of flight
 };
 
 uint exponent_of(float value)
@@ -19,13 +21,27 @@ uint exponent_of(float value)
     return floatBitsToUint(value) >> 23 & 255u;
 }
 
+// Of the buffer, read once by each thread, behind which the functions below know it: devices would read it
+// anew after every addition to memory.
+uint known_usual;
+int known_exponent;
+bool has_float_sums;
+
+void read_scale()
+{
+    int usual_term = int(usual) - 126 + int(unit.y);
+    known_usual = usual;
+    known_exponent = max(int(largest_term) - LR_EVENTS_EXPONENT, usual_term);
+    has_float_sums = known_exponent > usual_term + LR_EVENTS_SPREAD;
+}
+
 // Terms are below 2 to this in size.
 int largest_term_exponent()
 {
-    return max(int(largest_term) - LR_EVENTS_EXPONENT, int(usual) - 126 + int(unit.y));
+    return known_exponent;
 }
 
 bool sums_are_floats()
 {
-    return largest_term_exponent() > int(usual) - 126 + int(unit.y) + LR_EVENTS_SPREAD;
+    return has_float_sums;
 }

@@ -25,9 +25,9 @@ _Static_assert(sizeof(struct device_event) == LR_LISTMODE_EVENT_BYTES, "the shad
 
 struct prepare_pass {
     double origin_mm[4], edge_mm[4];
-    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4];
+    int32_t size[4], axes[4], first[4], part[4], window[4], samples[4], kept[4];
 };
-_Static_assert(sizeof(struct prepare_pass) == 160, "the shader's layout");
+_Static_assert(sizeof(struct prepare_pass) == 176, "the shader's layout");
 
 /* --- tables --- */
 
@@ -140,8 +140,7 @@ static lr_status make_segments(struct lr_listmode_compute *compute, int64_t byte
     events->num_segments = events->is_streamed ? 1 : (int)((total + most - 1) / most);
     /* Events that stand for others come once: to order them would take longer than it saves. */
     if (!events->is_streamed && compute->params.stands_for == NULL && total <= UINT32_MAX) {
-        events->order = lr_listmode_order(compute);
-        LR_TRY(events->order != NULL ? LR_OK : LR_FAILED);
+        LR_TRY(lr_listmode_order(compute));
     }
     events->segments =
         lr_alloc(events->num_segments, sizeof(*events->segments), "events", compute->params.log);
@@ -172,6 +171,7 @@ void lr_listmode_device_events_finish(struct lr_listmode_device_events *events)
     }
     free(events->segments);
     free(events->order);
+    free(events->keys);
     gl_buffer_destroy(events->modules);
     gl_buffer_destroy(events->sigmas);
     gl_buffer_destroy(events->kinds);
@@ -260,18 +260,19 @@ static struct prepare_pass describe(const struct lr_listmode_compute *compute,
                    (int32_t)selected->values_first, selected->only_large}};
     describe_grid(compute, chunk->axis, &uniforms);
     uniforms.size[3] = (int32_t)(chunk->end - chunk->begin);
+    uniforms.kept[1] = uniforms.size[3];
     return uniforms;
 }
 
-lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
-                              const struct lr_listmode_chunk *chunk,
-                              const struct lr_listmode_selected *selected)
+static lr_status run_prepare(struct lr_listmode_compute *compute,
+                             const struct lr_listmode_chunk *chunk,
+                             const struct lr_listmode_selected *selected,
+                             struct prepare_pass *uniforms)
 {
-    struct prepare_pass uniforms = describe(compute, chunk, selected);
     const struct gl_buffer *events;
     int64_t first;
     LR_TRY(lr_listmode_find_events(compute, chunk, &events, &first));
-    uniforms.first[0] = (int32_t)first;
+    uniforms->first[0] = (int32_t)first;
     struct gl_program *program = lr_listmode_program(
         compute, lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_PREPARE : LR_LISTMODE_PREPARE);
     if (program == NULL) {
@@ -279,9 +280,9 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
     }
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
-                           .uniforms = &uniforms,
-                           .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(uniforms.size[3], LR_EVENTS_GROUP), 1, 1},
+                           .uniforms = uniforms,
+                           .uniform_bytes = sizeof(*uniforms),
+                           .groups = {gl_divide_up(uniforms->size[3], LR_EVENTS_GROUP), 1, 1},
                            .barriers = GL_SHADER_STORAGE_BARRIER_BIT};
     pass.buffers[LR_BIND_LIST_EVENTS].buffer = events;
     pass.buffers[LR_BIND_LIST_CRYSTALS].buffer = compute->events.crystals;
@@ -290,10 +291,31 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
     pass.buffers[LR_BIND_LIST_MODULES].buffer = compute->events.modules;
     pass.buffers[LR_BIND_LIST_PLACES].buffer =
         selected->map != NULL ? selected->map : compute->events.kinds;
-    pass.buffers[LR_BIND_LIST_LINES].buffer = compute->lines;
+    pass.buffers[LR_BIND_LIST_LINES].buffer =
+        uniforms->kept[2] != 0 ? compute->kept.lines : compute->lines;
     pass.buffers[LR_BIND_LIST_VALUES] = selected->values.buffer != NULL
                                             ? selected->values
                                             : (struct gl_range){.buffer = compute->scale};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = compute->scale;
     return gl_pass_run(compute->ctx, &pass);
+}
+
+lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
+                              const struct lr_listmode_chunk *chunk,
+                              const struct lr_listmode_selected *selected)
+{
+    struct prepare_pass uniforms = describe(compute, chunk, selected);
+    return run_prepare(compute, chunk, selected, &uniforms);
+}
+
+lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute,
+                                   const struct lr_listmode_chunk *chunk)
+{
+    const struct lr_listmode_places all = {.count = INT32_MAX};
+    const struct lr_listmode_selected selected = {.places = &all, .window = {0, INT32_MAX}};
+    struct prepare_pass uniforms = describe(compute, chunk, &selected);
+    uniforms.kept[0] = (int32_t)chunk->begin;
+    uniforms.kept[1] = (int32_t)compute->params.events->layout.count;
+    uniforms.kept[2] = 1;
+    return run_prepare(compute, chunk, &selected, &uniforms);
 }

@@ -15,6 +15,7 @@
 enum {
     LEAST_LINES = 1 << 10,
     MOST_LINES = 1 << 20,
+    MOST_BESIDE_KEPT = 1 << 16, /* rows take few at a time */
     MOST_EXACT_LINES = 1 << 19, /* 120 MiB */
     SMALL_LINES = 1 << 14
 };
@@ -23,7 +24,7 @@ enum {
 enum { MOST_PLANES = 1 << 21 };
 
 /* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
-enum { VOXEL_BYTES = 16, SCALE_WORDS = 258 };
+enum { VOXEL_BYTES = 16, SCALE_WORDS = 260 };
 
 /* --- projections --- */
 
@@ -121,6 +122,7 @@ static int64_t find_most_lines(const struct lr_listmode_compute *compute)
                    : lr_listmode_is_exact(compute) ? MOST_EXACT_LINES
                                                    : MOST_LINES;
     most = smaller(most, budget_of(compute) / 4 / lr_listmode_line_bytes(compute));
+    most = compute->keeps_lines ? smaller(most, MOST_BESIDE_KEPT) : most;
     most = most > LEAST_LINES ? most : LEAST_LINES;
     most = smaller(most, limits->max_storage_bytes / lr_listmode_line_bytes(compute));
     return smaller(most, compute->params.events->layout.count);
@@ -222,23 +224,31 @@ static lr_status init(struct lr_listmode_compute *compute)
     }
     LR_TRY(check_limits(compute));
     const int64_t voxels = lr_grid_num_voxels(&compute->params.model->grid);
+    compute->keeps_lines = lr_listmode_may_keep(compute, budget_of(compute));
+    const int64_t frames = compute->keeps_lines ? LR_LISTMODE_GROUPS / 2 : 1;
     compute->most_lines = find_most_lines(compute);
     const int64_t line_bytes = compute->most_lines * lr_listmode_line_bytes(compute);
     compute->watch = gl_stopwatch_create(compute->ctx, "list mode");
     compute->lines = make_buffer(compute, "lines", line_bytes, NULL);
-    compute->slices = make_buffer(compute, "an image in slices", voxels * 4, NULL);
-    compute->sums = make_buffer(compute, "sums of an image", voxels * 8, NULL);
+    compute->slices = make_buffer(compute, "an image in slices", frames * voxels * 4, NULL);
+    compute->sums = make_buffer(compute, "sums of an image", frames * voxels * 8, NULL);
     compute->scale = make_buffer(compute, "sizes of values", SCALE_WORDS * 4, NULL);
     const bool is_made =
         compute->watch && compute->lines && compute->slices && compute->sums && compute->scale;
     LR_TRY(is_made ? LR_OK : LR_FAILED);
     LR_TRY(make_table(compute));
-    return lr_listmode_device_events_init(compute,
-                                          budget_of(compute) - line_bytes - VOXEL_BYTES * voxels);
+    LR_TRY(lr_listmode_device_events_init(compute,
+                                          budget_of(compute) - line_bytes - VOXEL_BYTES * voxels));
+    compute->keeps_lines = compute->keeps_lines && !compute->events.is_streamed;
+    LR_TRY(compute->keeps_lines ? lr_listmode_keep(compute) : LR_OK);
+    free(compute->events.keys);
+    compute->events.keys = NULL;
+    return LR_OK;
 }
 
 static void finish(struct lr_listmode_compute *compute)
 {
+    lr_listmode_kept_finish(&compute->kept);
     lr_listmode_device_events_finish(&compute->events);
     gl_buffer_destroy(compute->image);
     gl_buffer_destroy(compute->table);

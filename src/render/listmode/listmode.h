@@ -38,6 +38,17 @@ enum lr_listmode_program {
     LR_LISTMODE_EXACT_BOUND_TOF,
     LR_LISTMODE_EXACT_ELEMENTS,
     LR_LISTMODE_EXACT_ELEMENTS_TOF,
+    LR_LISTMODE_KEPT_TO_SLICES, /* of lines that are kept */
+    LR_LISTMODE_KEPT_TO_GRID,
+    LR_LISTMODE_KEPT_VALUES,
+    LR_LISTMODE_KEPT_FORWARD,
+    LR_LISTMODE_KEPT_FORWARD_TOF,
+    LR_LISTMODE_KEPT_BACK,
+    LR_LISTMODE_KEPT_BACK_TOF,
+    LR_LISTMODE_KEPT_BOUND,
+    LR_LISTMODE_KEPT_BOUND_TOF,
+    LR_LISTMODE_KEPT_OTHERS,
+    LR_LISTMODE_KEPT_OTHERS_TOF,
     LR_LISTMODE_NUM_PROGRAMS
 };
 
@@ -57,6 +68,7 @@ struct lr_listmode_device_events {
     int64_t segment_events;
     /* Owned [count], or NULL: places in the arrays, as the device has them; else they are as in these. */
     uint32_t *order;
+    uint32_t *keys; /* owned [count], or NULL: that they are ordered by, while jobs are dealt out */
     bool is_streamed;
     int64_t streamed_begin, streamed_end; /* those that are in it */
     struct gl_buffer *crystals, *sigmas, *kinds;
@@ -72,6 +84,28 @@ struct lr_listmode_exact {
     int64_t pieces;       /* in which a face is seen, at most */
 };
 
+/* A group's work, as shaders/listmode/job.glsl has it. */
+struct lr_listmode_job {
+    int32_t lines[4];  /* the first one, how many, their axis */
+    int32_t slices[4]; /* the first one, and behind the last */
+};
+
+/* Jobs of range r without and with time of flight begin at first[2 r] and first[2 r + 1]. */
+struct lr_listmode_jobs {
+    struct gl_buffer *buffer;
+    int64_t *first; /* owned [2 ranges + 1] */
+};
+
+/* Lines that are found once, at creation, and what projections need besides. Without lines nothing is kept. */
+struct lr_listmode_kept {
+    struct gl_buffer *lines, *values, *others; /* a line, a value and a number for each event */
+    struct lr_listmode_jobs forward, back;
+    bool has_lines[3];   /* across an axis */
+    int64_t num_untimed; /* events without time of flight */
+    bool *are_taken;     /* owned [ranges] in the back-projection at hand */
+    bool are_sums_clear; /* else a call failed */
+};
+
 struct lr_listmode_compute {
     struct lr_listmode_backend_params params;
     lr_place *place;                                           /* kept */
@@ -84,7 +118,10 @@ struct lr_listmode_compute {
     struct gl_buffer *lines; /* of the events at hand */
     int64_t most_lines;      /* that it holds */
     struct lr_listmode_exact exact;
-    struct gl_buffer *slices, *sums, *scale, *table;
+    struct gl_buffer *slices, *sums, *scale,
+        *table; /* slices, sums: across all axes where lines are kept */
+    bool keeps_lines;
+    struct lr_listmode_kept kept;
     struct gl_buffer
         *image; /* in the grid's order, of vectors on the host; made when first wanted */
     double largest_elements[LR_LISTMODE_GROUPS]; /* of those that have events; not of exact ones */
@@ -142,9 +179,15 @@ int64_t lr_listmode_most_shares(const struct lr_listmode_compute *compute);
 lr_status lr_listmode_device_events_init(struct lr_listmode_compute *compute, int64_t bytes);
 void lr_listmode_device_events_finish(struct lr_listmode_device_events *events);
 
-/* The order that suits the device, group by group: owned by the caller, [events]. There are fewer than 2^32.
- * NULL without memory, logged. */
-uint32_t *lr_listmode_order(const struct lr_listmode_compute *compute);
+/* Finds events->order, that suits the device, group by group, and the keys. There are fewer than 2^32.
+ * errors: LR_FAILED without memory. */
+lr_status lr_listmode_order(struct lr_listmode_compute *compute);
+
+/* Slices that the line of an event with this key meets: first, and behind the last. */
+void lr_listmode_key_slices(uint32_t key, int32_t slices[2]);
+
+/* Slices across an axis that keys can tell, at most. */
+enum { LR_LISTMODE_KEY_SLICES = (1 << 15) - 1 };
 
 /* The next events of a group that ends at `end`, from chunk->end on; false: there are no more. */
 bool lr_listmode_next_chunk(const struct lr_listmode_compute *compute, int64_t end,
@@ -172,10 +215,46 @@ lr_status lr_listmode_prepare(struct lr_listmode_compute *compute,
                               const struct lr_listmode_chunk *chunk,
                               const struct lr_listmode_selected *selected);
 
+/* Lines of a chunk to where its events stand in compute->kept.lines. */
+lr_status lr_listmode_prepare_kept(struct lr_listmode_compute *compute,
+                                   const struct lr_listmode_chunk *chunk);
+
 /* Slices across an axis, and how many of them a thread may go through in one pass; 0: not even one. Of the
  * exact kernel planes of sample points. */
 int lr_listmode_all_slices(const struct lr_listmode_compute *compute, int axis);
 int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int axis);
+
+/* How a group's share of the image is cut: uniforms->slab, slices at once, or bands of one. */
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
+                           struct lr_listmode_pass *uniforms);
+
+/* Slices that a group may hold, and lines that it may take, at most, of a back-projection. */
+void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2]);
+
+/* --- lines that are kept --- */
+
+/* Whether lines are, so many bytes being there for all. */
+bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
+
+/* Fills compute->kept; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
+void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
+
+/* Whether the environment asks for lines to be found in each projection. */
+bool lr_listmode_finds_lines(void);
+
+/* Threads of a group that goes forward, or back, and jobs of a back-projection: by default `most`. */
+int lr_listmode_kept_threads(bool forward);
+int lr_listmode_most_jobs(int most);
+
+/* Whether groups add terms of 0 rather than branch around them. */
+bool lr_listmode_adds_zeros(const struct lr_listmode_compute *compute);
+
+/* Jobs of back-projections and of groups of `lines` lines each, from the keys. errors: LR_FAILED. */
+lr_status lr_listmode_deal_back(const struct lr_listmode_compute *compute,
+                                struct lr_listmode_jobs *jobs);
+lr_status lr_listmode_deal_forward(const struct lr_listmode_compute *compute, int lines,
+                                   struct lr_listmode_jobs *jobs);
 
 /* --- exact elements --- */
 

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = (1 << SLICE_BITS) - 1 };
+enum { KEYS_AT_ONCE = 1 << 13, SLICE_BITS = 15, LAST_SLICE = LR_LISTMODE_KEY_SLICES };
 
 /* Events of one group, from `begin` of the arrays on. */
 struct group {
@@ -73,41 +73,57 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void order_group(struct group *group, struct lr_listmode_ticket *spare, uint32_t *order)
+static void order_group(struct group *group, struct lr_listmode_ticket *spare,
+                        struct lr_listmode_device_events *events)
 {
     const int threads = group->compute->params.threads;
     lr_parallel_for(threads > 0 ? threads : lr_num_processors(), group->count, KEYS_AT_ONCE,
                     find_keys, group);
     lr_listmode_sort_tickets(group->tickets, spare, group->count);
     for (int64_t k = 0; k < group->count; k++) {
-        order[group->begin + k] = (uint32_t)(group->begin + group->tickets[k].number);
+        events->order[group->begin + k] = (uint32_t)(group->begin + group->tickets[k].number);
+        events->keys[group->begin + k] = group->tickets[k].key;
     }
 }
 
-uint32_t *lr_listmode_order(const struct lr_listmode_compute *compute)
+void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
+{
+    slices[0] = (int32_t)(key >> SLICE_BITS & LAST_SLICE);
+    slices[1] = (int32_t)(key & LAST_SLICE);
+}
+
+static void order_groups(struct lr_listmode_compute *compute,
+                         struct lr_listmode_ticket *const tickets[2])
 {
     const struct lr_listmode_events *events = compute->params.events;
-    const lr_log *log = compute->params.log;
-    const int64_t longest = lr_listmode_longest_group(events);
-    struct lr_listmode_ticket *tickets[2];
-    uint32_t *order = lr_alloc(events->layout.count, sizeof(*order), "ordering events", log);
-    for (int k = 0; k < 2; k++) {
-        tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "ordering events", log);
-    }
-    const bool has_all = order != NULL && tickets[0] != NULL && tickets[1] != NULL;
-    for (int64_t r = 0; has_all && r < events->layout.num_pairs; r++) {
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const int64_t *ends = &events->groups[r][g];
             order_group(&(struct group){compute, ends[0], ends[1] - ends[0],
                                         lr_listmode_group_axis(g), tickets[0]},
-                        tickets[1], order);
+                        tickets[1], &compute->events);
         }
+    }
+}
+
+lr_status lr_listmode_order(struct lr_listmode_compute *compute)
+{
+    static const char what[] = "ordering events";
+    struct lr_listmode_device_events *events = &compute->events;
+    const lr_log *log = compute->params.log;
+    const int64_t count = compute->params.events->layout.count;
+    const int64_t longest = lr_listmode_longest_group(compute->params.events);
+    struct lr_listmode_ticket *tickets[2];
+    events->order = lr_alloc(count, sizeof(*events->order), what, log);
+    events->keys = lr_alloc(count, sizeof(*events->keys), what, log);
+    for (int k = 0; k < 2; k++) {
+        tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), what, log);
+    }
+    const bool has_all = events->order && events->keys && tickets[0] && tickets[1];
+    if (has_all) {
+        order_groups(compute, tickets);
     }
     free(tickets[0]);
     free(tickets[1]);
-    if (!has_all) {
-        free(order);
-        return NULL;
-    }
-    return order;
+    return has_all ? LR_OK : LR_FAILED;
 }

@@ -13,11 +13,11 @@
 #define PI 3.14159265358979323846
 
 /* Memory that a group shares, at most, and how much of it is not slices. */
-enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 64 };
+enum { MOST_SHARED_BYTES = 48 << 10, OTHER_SHARED_BYTES = 256 };
 
 static const struct {
     const char *shader, *label;
-    bool slabs, tof, to_grid, usual;
+    bool slabs, tof, to_grid, usual, kept, bound;
 } descriptions[LR_LISTMODE_NUM_PROGRAMS] = {
     [LR_LISTMODE_PREPARE] = {"listmode/prepare.comp", "lines of events", .slabs = false},
     [LR_LISTMODE_EXPONENTS] = {"listmode/exponents.comp", "sizes of values", .slabs = false},
@@ -56,6 +56,25 @@ static const struct {
                                     .slabs = false},
     [LR_LISTMODE_EXACT_ELEMENTS_TOF] = {"listmode/exact_elements.comp",
                                         "exact elements of events with times", .tof = true},
+    [LR_LISTMODE_KEPT_TO_SLICES] = {"listmode/order.comp", "image to all slices", .kept = true},
+    [LR_LISTMODE_KEPT_TO_GRID] = {"listmode/order.comp", "all sums to the image", .kept = true,
+                                  .to_grid = true},
+    [LR_LISTMODE_KEPT_VALUES] = {"listmode/values.comp", "values of lines", .slabs = false},
+    [LR_LISTMODE_KEPT_FORWARD] = {"listmode/forward.comp", "lines forward", .kept = true,
+                                  .slabs = true},
+    [LR_LISTMODE_KEPT_FORWARD_TOF] = {"listmode/forward.comp", "lines with times forward",
+                                      .kept = true, .slabs = true, .tof = true},
+    [LR_LISTMODE_KEPT_BACK] = {"listmode/back.comp", "lines back", .kept = true},
+    [LR_LISTMODE_KEPT_BACK_TOF] = {"listmode/back.comp", "lines with times back", .kept = true,
+                                   .tof = true},
+    [LR_LISTMODE_KEPT_BOUND] = {"listmode/listed.comp", "terms of lines with large values",
+                                .bound = true},
+    [LR_LISTMODE_KEPT_BOUND_TOF] = {"listmode/listed.comp",
+                                    "terms of lines with times and large values", .tof = true,
+                                    .bound = true},
+    [LR_LISTMODE_KEPT_OTHERS] = {"listmode/listed.comp", "lines with unusual values", .tof = false},
+    [LR_LISTMODE_KEPT_OTHERS_TOF] = {"listmode/listed.comp", "lines with times and unusual values",
+                                     .tof = true},
 };
 
 int lr_listmode_cells(const struct lr_listmode_compute *compute)
@@ -66,9 +85,24 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
 
 /* The defines of a program; the number's text lives beside them. */
 struct defines {
-    char cells[16];
-    struct gl_define list[9];
+    char cells[16], threads[16];
+    struct gl_define list[13];
 };
+
+/* Of groups that take jobs. */
+static int threads_of(enum lr_listmode_program which)
+{
+    switch (which) {
+    case LR_LISTMODE_KEPT_FORWARD:
+    case LR_LISTMODE_KEPT_FORWARD_TOF:
+        return lr_listmode_kept_threads(true);
+    case LR_LISTMODE_KEPT_BACK:
+    case LR_LISTMODE_KEPT_BACK_TOF:
+        return lr_listmode_kept_threads(false);
+    default:
+        return 0;
+    }
+}
 
 static void fill_defines(const struct lr_listmode_compute *compute, enum lr_listmode_program which,
                          struct defines *defines)
@@ -85,13 +119,20 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"TOF", descriptions[which].tof},
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
-               {"USUAL", descriptions[which].usual}};
+               {"USUAL", descriptions[which].usual},
+               {"KEPT", descriptions[which].kept},
+               {"BOUND", descriptions[which].bound},
+               {"ADD_ZEROS", lr_listmode_adds_zeros(compute)}};
     *defines = (struct defines){.list = {{"CELLS", defines->cells}}};
     snprintf(defines->cells, sizeof(defines->cells), "%d", lr_listmode_cells(compute));
     for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
         if (all[k].is_wanted) {
             defines->list[next++].name = all[k].name;
         }
+    }
+    if (threads_of(which) > 0) {
+        snprintf(defines->threads, sizeof(defines->threads), "%d", threads_of(which));
+        defines->list[next] = (struct gl_define){"GROUP", defines->threads};
     }
 }
 
@@ -216,4 +257,35 @@ int lr_listmode_slices_at_once(const struct lr_listmode_compute *compute, int ax
     const int64_t turns = 4 * lr_listmode_most_shares(compute) + 4;
     const int64_t slices = LR_MOST_TURNS_SOFTWARE / 2 / turns;
     return slices < size ? (int)slices : size;
+}
+
+/* Lines that a thread adds one after the other. */
+enum { LINES_OF_THREAD = 32 };
+
+void lr_listmode_cut_slabs(const struct lr_listmode_compute *compute,
+                           struct lr_listmode_pass *uniforms)
+{
+    const int cells = lr_listmode_cells(compute), plane = uniforms->size[1] * uniforms->size[2];
+    const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
+    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
+    if (gl_context_limits(compute->ctx)->small_batches) {
+        const int64_t turns = 4 * lr_listmode_most_shares(compute) + 4;
+        const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / turns;
+        slices = slices < most ? slices : (int)most;
+        lines = most / slices < lines ? (int)(most / slices) : lines;
+    }
+    uniforms->slab[0] = slices;
+    uniforms->slab[1] = rows;
+    uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
+    uniforms->slab[3] = lines * LR_EVENTS_GROUP;
+}
+
+void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int axis, int most[2])
+{
+    struct lr_listmode_pass uniforms = lr_listmode_pass_of(compute, axis);
+    lr_listmode_cut_slabs(compute, &uniforms);
+    most[0] = uniforms.slab[0];
+    most[1] = uniforms.slab[3] / LR_EVENTS_GROUP * lr_listmode_kept_threads(false);
+    most[1] =
+        most[1] < LR_EVENTS_GROUP * LINES_OF_THREAD ? most[1] : LR_EVENTS_GROUP * LINES_OF_THREAD;
 }

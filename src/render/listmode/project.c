@@ -3,91 +3,38 @@
  *
  * Projections: axis by axis, range by range, some events at a time. Values stay where they are: shaders
  * find them by the places of a part. */
+#include "render/listmode/project.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
 #include "model/lors/selection.h"
-#include "render/listmode/listmode.h"
 #include "render/loop_limit.h"
 #include "render/values.h"
 
 #include <math.h>
 
-/* Groups of passes whose threads take their turns, and lines that a thread adds one after the other. */
-enum { TURN_GROUPS = 1024, LINES_OF_THREAD = 32, MOST_SLABS = 32768 };
-
-/* Bits of a sum of 64, but for its sign and one to spare; those of the largest term, if so many can be
- * added up: most others then have one word. */
-enum { SUM_BITS = 62, USUAL_BITS = 33 };
-
-/* The exponent of 1 as a float has it, and one in so many values may be larger than what is usual. */
-enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 64 };
-
-/* Values of a call on the device; buffer NULL: 1 each. */
-struct device_values {
-    struct gl_buffer *buffer;
-    int64_t offset; /* bytes */
-    bool is_ours;
-};
-
-struct projection {
-    struct lr_listmode_compute *compute;
-    const lr_selection *part;
-    const char *what;
-    bool forward, only_large; /* only_large: looks for the terms of large values */
-    struct device_values values;
-    int axis;                         /* at hand */
-    struct lr_listmode_pass uniforms; /* of it */
-    struct lr_listmode_places places; /* of the range at hand */
-    struct gl_buffer *map;            /* of these, or NULL */
-    struct lr_listmode_selected selected;
-    double done, total; /* selected events */
-};
-
-static const struct gl_limits *limits_of(const struct projection *p)
-{
-    return gl_context_limits(p->compute->ctx);
-}
-
-/* A part of a buffer that begins where it may, and how many floats before the first one meant. */
-static struct gl_range align(const struct projection *p, const struct device_values *values,
-                             const int64_t floats[2], int64_t *first)
-{
-    const int64_t size = (int64_t)sizeof(float), alignment = limits_of(p)->storage_alignment;
-    const int64_t begin = values->offset + floats[0] * size;
-    const int64_t aligned = begin / alignment * alignment;
-    *first = (begin - aligned) / size;
-    return (struct gl_range){values->buffer, aligned,
-                             begin - aligned + (floats[1] - floats[0]) * size};
-}
-
-/* Values that one pass may see. */
-static int64_t most_values(const struct projection *p)
-{
-    const int64_t bytes = limits_of(p)->max_storage_bytes - limits_of(p)->storage_alignment;
-    const int64_t most = bytes / (int64_t)sizeof(float);
-    return most < INT32_MAX / 2 ? most : INT32_MAX / 2;
-}
+/* Slabs of a pass. */
+enum { MOST_SLABS = 32768 };
 
 /* --- values and images between host and device --- */
 
-static lr_status open_values(struct projection *p, const lr_vector *values)
+static lr_status open_values(struct lr_listmode_projection *p, const lr_vector *values)
 {
     if (values == NULL) {
         return LR_OK;
     }
     if (values->values == NULL) {
         const struct lr_vector_range range = lr_vector_gl_range(values);
-        p->values = (struct device_values){range.buffer, range.offset, false};
+        p->values = (struct lr_listmode_values){range.buffer, range.offset, false};
         return LR_OK;
     }
     struct gl_buffer *buffer = lr_values_buffer(p->compute->ctx, "values of events", values->count,
                                                 p->forward ? NULL : values);
-    p->values = (struct device_values){buffer, 0, true};
+    p->values = (struct lr_listmode_values){buffer, 0, true};
     return buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-static void close_values(struct projection *p)
+static void close_values(struct lr_listmode_projection *p)
 {
     if (p->values.is_ours) {
         gl_buffer_destroy(p->values.buffer);
@@ -106,26 +53,18 @@ static lr_status ensure_image(struct lr_listmode_compute *compute)
     return compute->image != NULL ? LR_OK : LR_FAILED;
 }
 
-/* An image in the grid's order, at the place or in compute->image. */
-static struct device_values image_on_device(const struct projection *p, const lr_vector *image)
-{
-    if (image->values != NULL) {
-        return (struct device_values){p->compute->image, 0, false};
-    }
-    const struct lr_vector_range range = lr_vector_gl_range(image);
-    return (struct device_values){range.buffer, range.offset, false};
-}
-
-static lr_status reorder(struct projection *p, const lr_vector *image, bool to_grid, bool is_added)
+static lr_status reorder(struct lr_listmode_projection *p, const lr_vector *image, bool to_grid,
+                         bool is_added)
 {
     struct lr_listmode_compute *compute = p->compute;
     struct lr_listmode_pass uniforms = p->uniforms;
-    const struct device_values grid = image_on_device(p, image);
+    const struct lr_listmode_values grid = lr_listmode_image(p, image);
     const int64_t all[2] = {0, image->count};
     const int groups = gl_divide_up(image->count, LR_EVENTS_GROUP);
-    struct gl_pass pass = {.groups = {groups < TURN_GROUPS ? groups : TURN_GROUPS, 1, 1}};
+    struct gl_pass pass = {
+        .groups = {groups < LR_LISTMODE_TURN_GROUPS ? groups : LR_LISTMODE_TURN_GROUPS, 1, 1}};
     int64_t first;
-    pass.buffers[LR_BIND_LIST_GRID] = align(p, &grid, all, &first);
+    pass.buffers[LR_BIND_LIST_GRID] = lr_listmode_align(p, &grid, all, &first);
     uniforms.window[2] = is_added;
     uniforms.window[3] = (int32_t)first;
     if (to_grid) {
@@ -146,19 +85,20 @@ static int program_of(const struct lr_listmode_chunk *chunk, int without)
 }
 
 /* A thread has a line. */
-static int groups_of_lines(const struct projection *p, int lines)
+static int groups_of_lines(const struct lr_listmode_projection *p, int lines)
 {
     return gl_divide_up(lines,
                         lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_GROUP : LR_EVENTS_GROUP);
 }
 
-static void bind_lines(const struct projection *p, struct gl_pass *pass)
+static void bind_lines(const struct lr_listmode_projection *p, struct gl_pass *pass)
 {
     pass->buffers[LR_BIND_LIST_LINES].buffer = p->compute->lines;
     pass->buffers[LR_BIND_LIST_TABLE].buffer = p->compute->table;
 }
 
-static lr_status run_exact_forward(struct projection *p, const struct lr_listmode_chunk *chunk,
+static lr_status run_exact_forward(struct lr_listmode_projection *p,
+                                   const struct lr_listmode_chunk *chunk,
                                    struct lr_listmode_pass *uniforms)
 {
     struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
@@ -170,7 +110,8 @@ static lr_status run_exact_forward(struct projection *p, const struct lr_listmod
                            &pass);
 }
 
-static lr_status run_forward(struct projection *p, const struct lr_listmode_chunk *chunk,
+static lr_status run_forward(struct lr_listmode_projection *p,
+                             const struct lr_listmode_chunk *chunk,
                              struct lr_listmode_pass *uniforms)
 {
     if (lr_listmode_is_exact(p->compute)) {
@@ -193,33 +134,17 @@ static lr_status run_forward(struct projection *p, const struct lr_listmode_chun
         uniforms, &pass);
 }
 
-/* How a group's share of the image is cut: slices at once, or bands of one. */
-static void cut_slabs(const struct projection *p, struct lr_listmode_pass *uniforms)
-{
-    const int cells = lr_listmode_cells(p->compute), plane = uniforms->size[1] * uniforms->size[2];
-    const int rows = plane <= cells ? uniforms->size[2] : cells / uniforms->size[1];
-    int lines = LINES_OF_THREAD, slices = plane <= cells ? cells / plane : 1;
-    if (limits_of(p)->small_batches) {
-        const int64_t turns = 4 * lr_listmode_most_shares(p->compute) + 4;
-        const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / turns;
-        slices = slices < most ? slices : (int)most;
-        lines = most / slices < lines ? (int)(most / slices) : lines;
-    }
-    uniforms->slab[0] = slices;
-    uniforms->slab[1] = rows;
-    uniforms->slab[2] = (uniforms->size[2] + rows - 1) / rows;
-    uniforms->slab[3] = lines * LR_EVENTS_GROUP;
-}
-
 /* What values of a group may add up to, so that a word holds their terms' sum. */
-static void find_most_values(const struct projection *p, const struct lr_listmode_chunk *chunk,
+static void find_most_values(const struct lr_listmode_projection *p,
+                             const struct lr_listmode_chunk *chunk,
                              struct lr_listmode_pass *uniforms)
 {
     const double most = p->compute->largest_elements[2 * chunk->axis + (chunk->has_tof ? 1 : 0)];
     uniforms->unit[3] = (float)(LR_EVENTS_CELL_MOST / most);
 }
 
-static lr_status run_exact_back(struct projection *p, const struct lr_listmode_chunk *chunk,
+static lr_status run_exact_back(struct lr_listmode_projection *p,
+                                const struct lr_listmode_chunk *chunk,
                                 struct lr_listmode_pass *uniforms)
 {
     struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
@@ -229,13 +154,13 @@ static lr_status run_exact_back(struct projection *p, const struct lr_listmode_c
     return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_EXACT_BACK), uniforms, &pass);
 }
 
-static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *chunk,
+static lr_status run_back(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
                           struct lr_listmode_pass *uniforms)
 {
     if (lr_listmode_is_exact(p->compute)) {
         return run_exact_back(p, chunk, uniforms);
     }
-    cut_slabs(p, uniforms);
+    lr_listmode_cut_slabs(p->compute, uniforms);
     find_most_values(p, chunk, uniforms);
     const int slices = uniforms->window[1] - uniforms->window[0];
     const int slabs = (slices + uniforms->slab[0] - 1) / uniforms->slab[0] * uniforms->slab[2];
@@ -247,7 +172,7 @@ static lr_status run_back(struct projection *p, const struct lr_listmode_chunk *
     return lr_listmode_run(p->compute, program_of(chunk, LR_LISTMODE_BACK), uniforms, &pass);
 }
 
-static lr_status run_bound(struct projection *p, const struct lr_listmode_chunk *chunk,
+static lr_status run_bound(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk,
                            struct lr_listmode_pass *uniforms)
 {
     const bool is_exact = lr_listmode_is_exact(p->compute);
@@ -260,18 +185,18 @@ static lr_status run_bound(struct projection *p, const struct lr_listmode_chunk 
 }
 
 /* Slices that one pass may go through. */
-static int slices_at_once(const struct projection *p, int axis)
+static int slices_at_once(const struct lr_listmode_projection *p, int axis)
 {
     struct lr_listmode_pass uniforms = p->uniforms;
     if (p->forward || p->only_large || lr_listmode_is_exact(p->compute)) {
         return lr_listmode_slices_at_once(p->compute, axis);
     }
-    cut_slabs(p, &uniforms);
+    lr_listmode_cut_slabs(p->compute, &uniforms);
     const int64_t most = (int64_t)MOST_SLABS / uniforms.slab[2] * uniforms.slab[0];
     return most < uniforms.size[0] ? (int)most : uniforms.size[0];
 }
 
-static lr_status run_chunk(struct projection *p, const struct lr_listmode_chunk *chunk)
+static lr_status run_chunk(struct lr_listmode_projection *p, const struct lr_listmode_chunk *chunk)
 {
     struct lr_listmode_pass uniforms = p->uniforms;
     const int slices = lr_listmode_all_slices(p->compute, chunk->axis);
@@ -291,7 +216,7 @@ static lr_status run_chunk(struct projection *p, const struct lr_listmode_chunk 
 
 /* --- events --- */
 
-static lr_status take_group(struct projection *p, int64_t r, int group)
+static lr_status take_group(struct lr_listmode_projection *p, int64_t r, int group)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
     const int64_t *ends = &params->events->groups[r][group];
@@ -308,56 +233,15 @@ static lr_status take_group(struct projection *p, int64_t r, int group)
     return LR_OK;
 }
 
-static lr_status find_map(struct projection *p, int64_t r)
+static lr_status take_axis(struct lr_listmode_projection *p, int64_t r)
 {
-    const int64_t *offsets = p->compute->params.events->offsets;
-    const int64_t bytes = (offsets[r + 1] - offsets[r]) * (int64_t)sizeof(int32_t);
-    gl_buffer_destroy(p->map);
-    p->map = NULL;
-    if (p->places.map == NULL) {
-        return LR_OK;
-    }
-    if (bytes > limits_of(p)->max_storage_bytes) {
-        return lr_error(p->compute->params.log, LR_FAILED,
-                        "range %lld has %lld events, of which %s cannot pick single ones: make "
-                        "more ranges, or take backend native",
-                        (long long)r, (long long)(offsets[r + 1] - offsets[r]),
-                        limits_of(p)->renderer);
-    }
-    p->map =
-        gl_buffer_create(p->compute->ctx, &(struct gl_buffer_params){.label = "places of a part",
-                                                                     .size_bytes = bytes,
-                                                                     .data = p->places.map});
-    return p->map != NULL ? LR_OK : LR_FAILED;
-}
-
-/* The range at hand under the window of its values from `begin` on. */
-static lr_status take_window(struct projection *p, int64_t r, int64_t begin)
-{
-    const int64_t most = most_values(p), left = p->places.count - begin;
-    const int64_t end = begin + (left < most ? left : most);
-    const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
-    p->selected =
-        (struct lr_listmode_selected){.places = &p->places, .map = p->map, .window = {begin, end}};
-    if (p->values.buffer != NULL) {
-        p->selected.values = align(p, &p->values, floats, &p->selected.values_first);
-    }
     for (int side = 0; side < 2; side++) {
         LR_TRY(take_group(p, r, 2 * p->axis + side));
     }
     return LR_OK;
 }
 
-static lr_status take_range(struct projection *p, int64_t r)
-{
-    LR_TRY(find_map(p, r));
-    for (int64_t begin = 0; begin < p->places.count; begin += most_values(p)) {
-        LR_TRY(take_window(p, r, begin));
-    }
-    return LR_OK;
-}
-
-static lr_status take_ranges(struct projection *p)
+static lr_status take_ranges(struct lr_listmode_projection *p)
 {
     const struct lr_listmode_backend_params *params = &p->compute->params;
     lr_status status = LR_OK;
@@ -365,13 +249,15 @@ static lr_status take_ranges(struct projection *p)
         const int64_t *groups = params->events->groups[r];
         if (groups[2 * p->axis] < groups[2 * p->axis + 2]) {
             status = lr_listmode_places_find(&p->places, params->events, p->part, r, params->log);
-            status = status == LR_OK && p->places.count > 0 ? take_range(p, r) : status;
+            status = status == LR_OK && p->places.count > 0
+                         ? lr_listmode_take_range(p, r, take_axis)
+                         : status;
         }
     }
     return status;
 }
 
-static bool has_events(const struct projection *p, int axis)
+static bool has_events(const struct lr_listmode_projection *p, int axis)
 {
     const struct lr_listmode_events *events = p->compute->params.events;
     bool has = false;
@@ -381,10 +267,10 @@ static bool has_events(const struct projection *p, int axis)
     return has;
 }
 
-static struct projection begin(struct lr_listmode_compute *compute, const lr_selection *part,
-                               bool forward)
+static struct lr_listmode_projection begin(struct lr_listmode_compute *compute,
+                                           const lr_selection *part, bool forward)
 {
-    return (struct projection){
+    return (struct lr_listmode_projection){
         .compute = compute,
         .part = part,
         .what = forward ? "projecting" : "back-projecting",
@@ -392,7 +278,7 @@ static struct projection begin(struct lr_listmode_compute *compute, const lr_sel
         .total = (double)lr_selection_count(&compute->params.events->layout, part)};
 }
 
-static lr_status end(struct projection *p, lr_status status)
+static lr_status end(struct lr_listmode_projection *p, lr_status status)
 {
     gl_buffer_destroy(p->map);
     lr_listmode_places_finish(&p->places);
@@ -402,7 +288,7 @@ static lr_status end(struct projection *p, lr_status status)
 
 /* --- forward --- */
 
-static lr_status forward_axes(struct projection *p, const lr_vector *image)
+static lr_status forward_axes(struct lr_listmode_projection *p, const lr_vector *image)
 {
     for (int axis = 0; axis < 3; axis++) {
         if (has_events(p, axis)) {
@@ -427,10 +313,13 @@ static lr_status put_image(struct lr_listmode_compute *compute, const lr_vector 
 lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const lr_selection *part,
                                       const lr_vector *image, lr_vector *values)
 {
-    struct projection p = begin(compute, part, true);
+    struct lr_listmode_projection p = begin(compute, part, true);
     lr_status status = put_image(compute, image);
     status = status == LR_OK ? open_values(&p, values) : status;
-    status = status == LR_OK ? forward_axes(&p, image) : status;
+    if (status == LR_OK) {
+        status =
+            compute->keeps_lines ? lr_listmode_kept_forward(&p, image) : forward_axes(&p, image);
+    }
     if (status == LR_OK && p.values.is_ours) {
         status = lr_values_get(p.values.buffer, 0, values);
     }
@@ -439,59 +328,15 @@ lr_status lr_listmode_compute_forward(struct lr_listmode_compute *compute, const
 
 /* --- back --- */
 
-/* How many values have which size. */
-static lr_status count_exponents(struct projection *p, const lr_vector *values)
-{
-    const int64_t most = most_values(p), count = values->count;
-    for (int64_t at = 0; at < count; at += most) {
-        const int64_t floats[2] = {at, at + most < count ? at + most : count};
-        const int groups = gl_divide_up(floats[1] - floats[0], LR_EVENTS_GROUP);
-        struct lr_listmode_pass uniforms = {.size = {0, 0, 0, (int32_t)(floats[1] - floats[0])}};
-        struct gl_pass pass = {.groups = {groups < TURN_GROUPS ? groups : TURN_GROUPS, 1, 1}};
-        int64_t first;
-        pass.buffers[LR_BIND_LIST_VALUES] = align(p, &p->values, floats, &first);
-        pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
-        uniforms.window[3] = (int32_t)first;
-        LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_EXPONENTS, &uniforms, &pass));
-    }
-    return LR_OK;
-}
-
-/* 2 to this is above every element of the events, with a quarter to spare. */
-static int element_exponent(const struct lr_listmode_compute *compute)
-{
-    double most = 0;
-    int exponent;
-    if (lr_listmode_is_exact(compute)) {
-        return compute->exact.exponent;
-    }
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        most = fmax(most, compute->largest_elements[g]);
-    }
-    frexp(1.25 * most, &exponent);
-    return exponent;
-}
-
-/* As many terms as there are events may add up. */
-static void find_unit(const struct projection *p, struct lr_listmode_pass *uniforms)
-{
-    int events_exponent;
-    frexp(p->total, &events_exponent);
-    const int most = SUM_BITS - events_exponent;
-    const int usual = USUAL_BITS + p->compute->exact.point_bits;
-    uniforms->unit[0] = (float)(most < usual ? most : usual);
-    uniforms->unit[1] = (float)element_exponent(p->compute);
-}
-
 /* image NULL: only what scales it is looked for. */
-static lr_status back_axes(struct projection *p, lr_vector *image)
+static lr_status back_axes(struct lr_listmode_projection *p, lr_vector *image)
 {
     bool is_added = false;
     for (int axis = 0; axis < 3; axis++) {
         if (has_events(p, axis)) {
             p->axis = axis;
             p->uniforms = lr_listmode_pass_of(p->compute, axis);
-            find_unit(p, &p->uniforms);
+            lr_listmode_find_unit(p, &p->uniforms);
             LR_TRY(take_ranges(p));
             LR_TRY(image != NULL ? reorder(p, image, true, is_added) : LR_OK);
             is_added = true;
@@ -501,38 +346,37 @@ static lr_status back_axes(struct projection *p, lr_vector *image)
 }
 
 /* What most values are below, and what the terms of the others are. */
-static lr_status find_scale(struct projection *p, const lr_vector *values)
+static lr_status find_scale(struct lr_listmode_projection *p, const lr_vector *values)
 {
-    const uint32_t ones[2] = {0, EXPONENT_OF_1};
-    gl_buffer_clear(p->compute->scale, 0);
-    if (values == NULL) {
-        return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);
-    }
-    LR_TRY(count_exponents(p, values));
-    const struct lr_listmode_pass uniforms = {
-        .size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)}};
-    struct gl_pass pass = {.groups = {1, 1, 1}};
-    pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
-    LR_TRY(lr_listmode_run(p->compute, LR_LISTMODE_USUAL, &uniforms, &pass));
-    p->only_large = true;
-    const lr_status status = back_axes(p, NULL);
+    LR_TRY(lr_listmode_find_usual(p, values));
+    p->only_large = values != NULL;
+    const lr_status status = p->only_large ? back_axes(p, NULL) : LR_OK;
     p->only_large = false;
     return status;
 }
 
-static lr_status back_values(struct projection *p, const lr_vector *values, lr_vector *image)
+/* Line by line, as they are found. */
+static lr_status back_found(struct lr_listmode_projection *p, const lr_vector *values,
+                            lr_vector *image)
+{
+    gl_buffer_clear(p->compute->sums, 0); /* of a call that failed */
+    LR_TRY(find_scale(p, values));
+    return back_axes(p, image);
+}
+
+static lr_status back_values(struct lr_listmode_projection *p, const lr_vector *values,
+                             lr_vector *image)
 {
     LR_TRY(image->values != NULL ? ensure_image(p->compute) : LR_OK);
     LR_TRY(open_values(p, values));
-    gl_buffer_clear(p->compute->sums, 0); /* of a call that failed */
-    LR_TRY(find_scale(p, values));
-    LR_TRY(back_axes(p, image));
+    LR_TRY(p->compute->keeps_lines ? lr_listmode_kept_back(p, values, image)
+                                   : back_found(p, values, image));
     return image->values != NULL ? lr_values_get(p->compute->image, 0, image) : LR_OK;
 }
 
 lr_status lr_listmode_compute_back(struct lr_listmode_compute *compute, const lr_selection *part,
                                    const lr_vector *values, lr_vector *image)
 {
-    struct projection p = begin(compute, part, false);
+    struct lr_listmode_projection p = begin(compute, part, false);
     return end(&p, back_values(&p, values, image));
 }
