@@ -307,6 +307,17 @@ static lr_status measure_all(const struct listmode_bench *bench, struct running 
     return measure_energy(bench, running, outcome);
 }
 
+/* As a reconstruction does, which holds the place of its vectors. */
+static lr_status measure_held(const struct listmode_bench *bench, struct running *running,
+                              struct listmode_outcome *outcome)
+{
+    lr_place *place = lr_operator_place(running->op);
+    CLI_TRY(lr_place_hold(place));
+    const lr_status status = measure_all(bench, running, outcome);
+    lr_place_release(place);
+    return status;
+}
+
 static lr_status measure_events(const struct listmode_bench *bench, const lr_event *events,
                                 struct listmode_outcome *outcome)
 {
@@ -322,7 +333,7 @@ static lr_status measure_events(const struct listmode_bench *bench, const lr_eve
     outcome->sort_s = lr_listmode_get_info(running.op)->sort_seconds;
     snprintf(outcome->backend, sizeof(outcome->backend), "%s", info->backend);
     snprintf(outcome->device, sizeof(outcome->device), "%s", info->device);
-    const lr_status status = measure_all(bench, &running, outcome);
+    const lr_status status = measure_held(bench, &running, outcome);
     lr_vector_destroy(&running.image);
     lr_vector_destroy(&running.correction);
     lr_vector_destroy(&running.sensitivity);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Work at a place without a wait for each piece of it, and without taking its device anew. */
+ * Work at a place without a wait for each piece of it. */
 #ifndef LR_VECTOR_LATER_H
 #define LR_VECTOR_LATER_H
 
@@ -31,10 +31,5 @@ struct lr_later_sums {
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
                                  struct lr_later_sums *later);
 lr_status lr_later_sums_finish(struct lr_later_sums *later);
-
-/* Keeps the place's device at hand for the calling thread, which releases it as often. The host and NULL
- * have nothing to hold. errors: LR_NO_DEVICE, LR_FAILED. */
-lr_status lr_place_hold(lr_place *place);
-void lr_place_release(lr_place *place);
 
 #endif
