@@ -5,7 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "listmode/faces.h"
+#include "listmode/line.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +27,21 @@ static lr_status check(const struct lr_listmode_model *model, const lr_log *log)
         }
     }
     return LR_OK;
+}
+
+/* Bounds of elements, with a hundredth for rounding. */
+static void find_bounds(lr_cuda_list_exact *exact, const struct lr_listmode_model *model)
+{
+    const double *edge = model->grid.voxel_mm;
+    double area = 0, radius = 0;
+    for (int m = 0; m < model->scanner->num_modules; m++) {
+        const double *face = model->scanner->modules[m].face_mm;
+        area = fmax(area, face[0] * face[1]);
+        radius = fmax(radius, 0.5 * hypot(face[0], face[1]));
+    }
+    exact->face = (float)(1.01 * area * 0.15915494309189535);
+    exact->radius_mm = (float)radius;
+    exact->per_edge = (float)(1.0 / (LR_LISTMODE_HELD * fmin(edge[0], fmin(edge[1], edge[2]))));
 }
 
 static int32_t *find_modules(const lr_scanner *scanner, const lr_log *log)
@@ -48,6 +65,7 @@ lr_status lr_cuda_exact_init(lr_cuda_list_exact *exact,
     LR_TRY(check(model, params->log));
     exact->is_leaning = lr_listmode_is_leaning(model->scanner);
     exact->reach_mm = model->reach_mm;
+    find_bounds(exact, model);
     memcpy(exact->samples, model->samples, sizeof(exact->samples));
     exact->module_of = find_modules(model->scanner, params->log);
     exact->modules =

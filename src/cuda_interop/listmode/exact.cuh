@@ -39,22 +39,24 @@ struct exact_grid {
 
 /* A crystal's face in a frame. */
 struct placed_face {
+    int module;
     double centre[3], across[3], along[3], normal[3], half_mm[2];
 
     __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     int crystal)
+        : module(pass.exact.module_of[crystal])
     {
         const lr_cuda_list_hit &hit = pass.events.hits[crystal];
-        const lr_cuda_list_module &module = pass.exact.modules[pass.exact.module_of[crystal]];
+        const lr_cuda_list_module &of = pass.exact.modules[module];
         const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
         for (int c = 0; c < 3; c++) {
             centre[c] = hit.mm[axes[c]];
-            across[c] = module.across[axes[c]];
-            along[c] = module.along[axes[c]];
-            normal[c] = module.normal[axes[c]];
+            across[c] = of.across[axes[c]];
+            along[c] = of.along[axes[c]];
+            normal[c] = of.normal[axes[c]];
         }
-        half_mm[0] = module.across[3];
-        half_mm[1] = module.along[3];
+        half_mm[0] = of.across[3];
+        half_mm[1] = of.along[3];
     }
 
     /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a
@@ -135,7 +137,7 @@ __host__ __device__ inline void narrow_planes(exact_walk &walk, double at, doubl
     walk.last = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, (double)walk.last), (double)walk.first);
 }
 
-/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave. */
+/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave, from walk.first to walk.last. */
 __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const exact_grid &grid,
                                             const placed_face faces[2], const double reaches[2][3],
                                             const double direction[3], const double tof[2],
@@ -150,11 +152,10 @@ __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const
         low = fmax(low, centre - most);
         high = fmin(high, centre + most);
     }
-    const double planes = grid.points[0];
     const double first = ceil((low - grid.first_mm[0]) / grid.step_mm[0] - 1e-6);
     const double last = floor((high - grid.first_mm[0]) / grid.step_mm[0] + 1e-6) + 1.0;
-    walk.first = (int)fmin(fmax(first, 0.0), planes);
-    walk.last = (int)fmin(fmax(last, (double)walk.first), planes);
+    walk.first = (int)fmin(fmax(first, (double)walk.first), (double)walk.last);
+    walk.last = (int)fmin(fmax(last, (double)walk.first), (double)walk.last);
 }
 
 /* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
@@ -237,24 +238,20 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
     return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
 }
 
-template <bool Leaning, bool Tof> struct exact_event {
-    exact_grid grid;
-    angle_sight<Leaning> sight;
-    exact_walk walk;
-    exact_time time;
+/* The line of arranged event k between its faces, from the one at the lower end. */
+struct exact_line {
+    bool is_turned;
+    placed_face faces[2];
+    double direction[3], reaches[2][3], length_mm;
+    double tof[2]; /* centre and sigma; 0 = none */
 
-    /* Of arranged event k. It has no planes where it sees nothing. */
-    __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int64_t k)
-        : grid(pass, frame)
+    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                   bool has_tof, int64_t k)
+        : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
+                    pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
+          faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
+                {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
     {
-        const lr_cuda_list_events &events = pass.events;
-        const int crystals[2] = {events.crystals[0][k], events.crystals[1][k]};
-        const lr_cuda_list_hit &a = events.hits[crystals[0]], &b = events.hits[crystals[1]];
-        const bool is_turned = b.mm[frame.axis] < a.mm[frame.axis];
-        const placed_face faces[2] = {{pass, frame, crystals[is_turned]},
-                                      {pass, frame, crystals[!is_turned]}};
-        double direction[3], reaches[2][3];
         for (int c = 0; c < 3; c++) {
             direction[c] = faces[1].centre[c] - faces[0].centre[c];
         }
@@ -262,29 +259,82 @@ template <bool Leaning, bool Tof> struct exact_event {
         for (int c = 0; c < 3; c++) {
             direction[c] *= per_length;
         }
-        const double sign = is_turned ? -1.0 : 1.0, length_mm = 1.0 / per_length;
-        const double tof[2] = {Tof ? sign * (double)events.tof_mm[k] : 0.0,
-                               Tof ? sigma_of(events, a, b) : 0.0};
+        length_mm = 1.0 / per_length;
+        tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
+        tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
+                                    pass.events.hits[pass.events.crystals[1][k]])
+                         : 0.0;
         faces[0].reach(direction, reaches[0]);
         faces[1].reach(direction, reaches[1]);
+    }
+
+    /* Through planes of slices[0] .. slices[1] - 1. It has none where it sees nothing. */
+    __host__ __device__ void find_walk(const lr_cuda_list_pass &pass, const exact_grid &grid,
+                                       const int32_t slices[2], exact_walk &walk) const
+    {
+        walk.first = slices[0] * grid.samples[0];
+        walk.last = slices[1] * grid.samples[0];
         find_planes(pass, grid, faces, reaches, direction, tof, walk);
         find_crossings(grid, faces, reaches, direction, walk);
-        open_sight(faces, direction, length_mm);
-        if (pass.exact.module_of[crystals[0]] == pass.exact.module_of[crystals[1]]) {
-            walk.last = walk.first;
-        }
-        if (Tof) {
-            const double place_mm =
-                (grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) /
-                    direction[0] -
-                0.5 * length_mm - tof[0];
-            time = pass_time(grid, direction, place_mm, tof[1]);
-        }
+        walk.last = faces[0].module == faces[1].module ? walk.first : walk.last;
         walk.plane = walk.first - 1;
         walk.is_turned = false;
         for (int c = 0; c < 2; c++) {
             walk.point[c] = walk.low[c] = walk.high[c] = 0;
         }
+    }
+};
+
+/* Slices of the frame's that an event's elements are in, and how many points of a plane of them: 0 where one
+ * step of two by two holds them, 1 along one axis, 2. */
+__host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
+                                                 const lr_cuda_list_frame &frame, bool has_tof,
+                                                 int64_t k, int32_t slices[2])
+{
+    const exact_grid grid(pass, frame);
+    const exact_line line(pass, frame, has_tof, k);
+    const int32_t all[2] = {0, frame.slices};
+    exact_walk walk;
+    line.find_walk(pass, grid, all, walk);
+    slices[0] = walk.first / grid.samples[0];
+    slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : slices[0];
+    uint32_t wide = 0;
+    for (int c = 0; c < 2; c++) {
+        const float last = (float)(walk.last - walk.first);
+        wide += fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]) > 1.0f ? 1 : 0;
+    }
+    return wide;
+}
+
+/* Of an event in some of its frame's slices. */
+template <bool Leaning, bool Tof> struct exact_event {
+    exact_grid grid;
+    angle_sight<Leaning> sight;
+    exact_walk walk;
+    exact_time time;
+
+    __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    int64_t k, const int32_t slices[2])
+        : grid(pass, frame)
+    {
+        const exact_line line(pass, frame, Tof, k);
+        line.find_walk(pass, grid, slices, walk);
+        if (is_empty()) {
+            return;
+        }
+        open_sight(line.faces, line.direction, line.length_mm);
+        if (Tof) {
+            const double place_mm =
+                (grid.first_mm[0] + walk.first * grid.step_mm[0] - line.faces[0].centre[0]) /
+                    line.direction[0] -
+                0.5 * line.length_mm - line.tof[0];
+            time = pass_time(grid, line.direction, place_mm, line.tof[1]);
+        }
+    }
+
+    __host__ __device__ bool is_empty() const
+    {
+        return walk.first >= walk.last;
     }
 
     __host__ __device__ void open_sight(const placed_face faces[2], const double direction[3],
@@ -418,6 +468,9 @@ template <bool Leaning, bool Tof> struct exact_event {
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
     {
+        if (is_empty()) {
+            return;
+        }
         if constexpr (!Leaning) {
             if (sight.has_columns()) {
                 each_of_columns(frame, each);
@@ -494,8 +547,9 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
         return;
     }
     const float *numbers = pass.numbers + frame.begin;
+    const int32_t all[2] = {0, frame.slices};
     float sum = 0.0f;
-    exact_event<Leaning, Tof> event(pass, frame, k);
+    exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.each_element(frame, [&](int at, float element) { sum += element * numbers[at]; });
     pass.values[place] = sum;
 }
@@ -510,9 +564,10 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     if (value == 0.0f) {
         return;
     }
+    const int32_t all[2] = {0, frame.slices};
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Tof> event(pass, frame, k);
+    exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.each_element(frame, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) {
@@ -526,6 +581,85 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     if (sum != 0.0f) {
         add(numbers + held, sum * value);
     }
+}
+
+/* --- back, in slabs --- */
+
+/* How much an event adds to a voxel at most, about: a point sees one of the faces from half of the line's
+ * length or more, but for what a face is wide. Nothing is known of faces that are next to each other. */
+struct exact_sizes {
+    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block,
+                                        int event)
+    {
+        const int64_t k = block.chunk.begin + event;
+        const lr_cuda_list_events &events = pass.events;
+        const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
+        const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+        float square = 0.0f;
+        for (int c = 0; c < 3; c++) {
+            const float along = (float)(b.mm[c] - a.mm[c]);
+            square += along * along;
+        }
+        const float way = 0.5f * sqrtf(square) - pass.exact.radius_mm;
+        const float density = block.chunk.has_tof != 0
+                                  ? fminf(0.4f / (float)sigma_of(events, a, b), pass.exact.per_edge)
+                                  : 1.0f;
+        const float most = pass.exact.face / (way * way) * density;
+        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
+    }
+};
+
+/* What values of a block are multiplied by, a power of two: the largest elements of events of the usual size
+ * are whole numbers of 26 bits then. */
+struct exact_unit {
+    float scale, unit;
+
+    __host__ __device__ explicit exact_unit(double mean_log2)
+    {
+        const int exponent = (int)fmin(fmax(26.0 - floor(mean_log2), -100.0), 120.0);
+        scale = ldexpf(1.0f, exponent);
+        unit = ldexpf(1.0f, -exponent);
+    }
+};
+
+/* Sums of a slab in whole numbers of 32 bits, as which shared memory adds faster than as floats. Elements can
+ * be as small as one likes: what has fewer than 14 bits is added to the image as a float, that no voxel may
+ * lose more than 3e-5 of what it has; what has more than 30, too. Where a sum goes beyond its word, 2^32 are
+ * added to the image. Slab:
+ *   int32_t add_word(at, number)   what was there before
+ *   void add_float(at, number)     to the image */
+template <class Slab> struct exact_sums {
+    Slab slab;
+    float unit, least; /* least: of words; infinite where there are none */
+
+    __host__ __device__ void add(int at, float number) const
+    {
+        const float size = fabsf(number);
+        if (size >= least && size < 1073741824.0f) {
+            const int32_t term = (int32_t)lrintf(number), before = slab.add_word(at, term);
+            const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
+            if (((before ^ after) & (term ^ after)) < 0) {
+                slab.add_float(at, copysignf(4294967296.0f, number) * unit);
+            }
+        } else if (number != 0.0f) {
+            slab.add_float(at, number * unit);
+        }
+    }
+};
+
+constexpr float least_exact = 16384.0f;
+
+/* In the block's slices; numbers are counted from the frame's first one. */
+template <bool Leaning, bool Tof, class Slab>
+__host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
+                                         int event, float scale, const exact_sums<Slab> &sums)
+{
+    const float value = value_of(pass, block, event), scaled = value * scale;
+    if (value == 0.0f) {
+        return;
+    }
+    exact_event<Leaning, Tof> of(pass, block.frame, block.chunk.begin + event, block.job.slices);
+    of.each_element(block.frame, [&](int at, float element) { sums.add(at, element * scaled); });
 }
 
 #endif

@@ -15,6 +15,7 @@ extern "C" {
 
 enum {
     LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
+    LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
     LR_CUDA_LIST_AXES = 3
 };
@@ -73,7 +74,9 @@ typedef struct lr_cuda_list_exact {
     const int32_t *module_of;           /* of crystals */
     int32_t samples[3];                 /* of a voxel, along the grid's axes */
     bool is_leaning;                    /* modules share no axial direction */
-    double reach_mm;                    /* of struct lr_listmode_model */
+    float face, radius_mm; /* the largest face over 2 pi, mm^2, and half of its diagonal */
+    float per_edge;        /* the largest mean density of time of flight in a voxel */
+    double reach_mm;       /* of struct lr_listmode_model */
 } lr_cuda_list_exact;
 
 /* An event's line with what its slices need. Places along it are in standard deviations from the centre of
@@ -127,6 +130,7 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
+    bool has_events[2];     /* without, with time of flight */
     bool is_line, as_paper; /* is_line: exact elements, too, are found around thin lines */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
@@ -255,7 +259,7 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 /* Adds to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
-/* By exact elements, without jobs: values, and adding to numbers. */
+/* By exact elements: values, and adding to numbers, by jobs where frames are tiled, else by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 

@@ -15,7 +15,8 @@
 enum {
     JOBS_PER_PROCESSOR = 4, /* usually, so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
+    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
+    LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
     LINE_WORK = 8     /* finding a line, in slices that it meets */
 };
@@ -24,6 +25,13 @@ enum {
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
+
+static int32_t least_slices(const struct lr_listmode_model *model, int axis)
+{
+    return model->kernel == LR_LISTMODE_EXACT
+               ? (LEAST_PLANES + model->samples[axis] - 1) / model->samples[axis]
+               : LEAST_SLICES;
+}
 
 /* Voxels that the shares of any line span at most along an axis. */
 static int widest(const struct lr_listmode_model *model, int axis)
@@ -105,7 +113,7 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan,
         init_frame(params, axis, frame);
         LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
         const int32_t slices = slices_of_slab(frame, params->shared_room);
-        frame->is_tiled = slices >= LEAST_SLICES || slices == frame->slices;
+        frame->is_tiled = slices >= least_slices(params->model, axis) || slices == frame->slices;
         if (frame->has_events) {
             plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
         }
@@ -189,7 +197,9 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
 /* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
-    return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+    const double reach_mm = LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm +
+                            planning->params->model->reach_mm;
+    return reach_mm / frame->voxel_mm[0] + 1.5;
 }
 
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
