@@ -387,6 +387,121 @@ static void test_streamed_events(void **state)
     free(y);
 }
 
+/* --- slabs --- */
+
+/* A back-projection as cuda makes it where the image is, or in slabs of shared memory of so many bytes. */
+static double *back_in(const lr_listmode_params *params, const double *values, const char *bytes)
+{
+    double *image = case_doubles(lr_grid_num_voxels(params->grid));
+    setenv("LORASTER_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
+    if (bytes != NULL) {
+        setenv("LORASTER_LISTMODE_SLAB", bytes, 1);
+    }
+    lr_operator *op = open_operator(params);
+    back(op, values, image);
+    lr_operator_destroy(op);
+    unsetenv("LORASTER_LISTMODE_EXACT");
+    unsetenv("LORASTER_LISTMODE_SLAB");
+    return image;
+}
+
+/* Slabs of all slices, of four, of so few that some axes have none, and none at all. */
+static void expect_slabs(const lr_listmode_params *params, const double *values)
+{
+    static const char *const bytes[4] = {"40000", "4800", "2816", "1100"};
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    double *expected = back_in(params, values, NULL);
+    assert_true(case_dot(expected, expected, num_voxels) > 0);
+    for (int k = 0; k < 4; k++) {
+        double *found = back_in(params, values, bytes[k]);
+        for (int64_t v = 0; v < num_voxels; v++) {
+            assert_true(fabs(found[v] - expected[v]) <= 5e-5 * fabs(expected[v]));
+        }
+        free(found);
+    }
+    free(expected);
+}
+
+static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_events_info *info)
+{
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    const int64_t count = draw(lors, COUNT, events, numbers);
+    uint64_t seed = 18;
+    double *values = case_random(count, &seed);
+    for (int64_t k = 0; k < count; k++) {
+        events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
+    }
+    lr_listmode_params params = params_of(lors, grid, events, count);
+    params.info = info;
+    params.num_ranges = 2;
+    expect_slabs(&params, values);
+    values[count / 2] = 1e20;
+    values[count / 3] = 1e-20;
+    expect_slabs(&params, values);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = -1e-25 * (1.0 + test_random(&seed));
+    }
+    expect_slabs(&params, values);
+    free(events);
+    free(numbers);
+    free(values);
+}
+
+/* The event that sees most of an image of ones. */
+static lr_event see_most(const lr_lors *lors, const lr_grid *grid)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers)), most = 0;
+    const int64_t count = draw(lors, COUNT, events, numbers);
+    const lr_listmode_params params = params_of(lors, grid, events, count);
+    double *ones = case_ones(num_voxels), *values = case_doubles(count);
+    lr_operator *op = open_operator(&params);
+    forward(op, NULL, ones, values);
+    lr_operator_destroy(op);
+    for (int64_t k = 0; k < count; k++) {
+        most = values[k] > values[most] ? k : most;
+    }
+    const lr_event event = events[most];
+    free(events);
+    free(numbers);
+    free(ones);
+    free(values);
+    return event;
+}
+
+/* Sums go beyond words of 32 bits where all events are on one line. */
+static void check_one_line(const lr_lors *lors, const lr_grid *grid, double value)
+{
+    const lr_event event = see_most(lors, grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    double *values = case_doubles(COUNT);
+    for (int k = 0; k < COUNT; k++) {
+        events[k] = event;
+        values[k] = value;
+    }
+    const lr_listmode_params params = params_of(lors, grid, events, COUNT);
+    expect_slabs(&params, values);
+    free(events);
+    free(values);
+}
+
+static void test_slabs_have_the_sums_of_atomics(void **state)
+{
+    (void)state;
+    const lr_grid around = ring_grid(), between = panel_grid();
+    const lr_events_info info = tof_info(150);
+    if (strcmp(backend, "cuda") == 0) {
+        check_slabs(ring_lors, &around, NULL);
+        check_slabs(ring_lors, &around, &info);
+        check_slabs(panel_lors, &between, NULL);
+        check_slabs(panel_lors, &between, &info);
+        check_one_line(ring_lors, &around, 1.0);
+        check_one_line(ring_lors, &around, -3.0);
+    }
+}
+
 /* --- closed forms --- */
 
 /* Solid angle of a rectangle seen from a height above the origin of its plane: Mathar 2015 has it as the
@@ -673,6 +788,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_back_is_the_transpose),
         cmocka_unit_test(test_sizes_of_values),
         cmocka_unit_test(test_streamed_events),
+        cmocka_unit_test(test_slabs_have_the_sums_of_atomics),
         cmocka_unit_test(test_a_box_of_ones_is_its_solid_angle),
         cmocka_unit_test(test_bins_add_up_to_the_element),
         cmocka_unit_test(test_a_weight_is_the_mean_of_the_gaussian),
