@@ -10,8 +10,8 @@
 enum { COUNT = 600 };
 
 static const char *backend;
-static lr_scanner *ring, *panels, *stack;
-static lr_lors *ring_lors, *panel_lors, *stack_lors;
+static lr_scanner *ring, *wide_ring, *panels, *stack;
+static lr_lors *ring_lors, *wide_lors, *panel_lors, *stack_lors;
 
 /* Elements of devices are in single precision, about 1e-6 of the largest ones. */
 static bool is_single(void)
@@ -32,6 +32,21 @@ static lr_scanner *make_ring(void)
                             .depth_mm = 10};
     return lr_scanner_create_ring(
         &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+        &params);
+}
+
+/* Crystals are as small beside lines as those of clinical scanners. */
+static lr_scanner *make_wide_ring(void)
+{
+    static const int crystals[2] = {8, 9};
+    const lr_ring params = {.radius_mm = 200,
+                            .modules = 24,
+                            .block_crystals = {&crystals[0], &crystals[1]},
+                            .pitch_mm = {6, 5},
+                            .face_mm = {5.6, 4.9},
+                            .depth_mm = 20};
+    return lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "wide ring", .coincidence = {.min_module_difference = 5}},
         &params);
 }
 
@@ -65,12 +80,14 @@ static int setup(void **state)
 {
     (void)state;
     ring = make_ring();
+    wide_ring = make_wide_ring();
     panels = make_panels(false);
     stack = make_panels(true);
     ring_lors = lr_lors_create(ring, NULL);
+    wide_lors = lr_lors_create(wide_ring, NULL);
     panel_lors = lr_lors_create(panels, NULL);
     stack_lors = lr_lors_create(stack, NULL);
-    assert_true(ring_lors != NULL && panel_lors != NULL && stack_lors != NULL);
+    assert_true(ring_lors != NULL && wide_lors != NULL && panel_lors != NULL && stack_lors != NULL);
     return 0;
 }
 
@@ -78,9 +95,11 @@ static int teardown(void **state)
 {
     (void)state;
     lr_lors_destroy(ring_lors);
+    lr_lors_destroy(wide_lors);
     lr_lors_destroy(panel_lors);
     lr_lors_destroy(stack_lors);
     lr_scanner_destroy(ring);
+    lr_scanner_destroy(wide_ring);
     lr_scanner_destroy(panels);
     lr_scanner_destroy(stack);
     return 0;
@@ -91,6 +110,14 @@ static lr_grid ring_grid(void)
     lr_grid grid = lr_grid_centred((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5});
     grid.origin_mm[0] += 0.7;
     grid.origin_mm[1] -= 1.1;
+    return grid;
+}
+
+static lr_grid wide_grid(void)
+{
+    lr_grid grid = lr_grid_centred((const int[3]){34, 31, 12}, (const double[3]){7, 8, 5});
+    grid.origin_mm[0] += 0.3;
+    grid.origin_mm[1] -= 1.7;
     return grid;
 }
 
@@ -193,8 +220,9 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
 static void test_events_have_the_elements_of_their_lors(void **state)
 {
     (void)state;
-    const lr_grid around = ring_grid(), between = panel_grid();
+    const lr_grid around = ring_grid(), within = wide_grid(), between = panel_grid();
     check_against_lors(ring_lors, &around);
+    check_against_lors(wide_lors, &within);
     check_against_lors(panel_lors, &between);
     if (strcmp(backend, "cpu") == 0) {
         check_against_lors(stack_lors, &between);

@@ -500,6 +500,7 @@ template <bool Leaning, bool Tof> struct exact_event {
     template <class Each>
     __host__ __device__ void each_of_columns(const lr_cuda_list_frame &frame, Each &each)
     {
+        const bool are_small = sight.are_small();
         while (walk_on(2)) {
             const float plane = voxel_along(0, walk.plane);
             float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
@@ -522,9 +523,11 @@ template <bool Leaning, bool Tof> struct exact_event {
                 const float u = voxel_along(1, walk.point[0] + i);
                 const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
                 const int number = number_of(frame, plane, u);
+                float elements[2];
+                column.find_angles(along, sight.far_face.half_mm[1], are_small, elements);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    float element = column.angle(along[j], sight.far_face.half_mm[1]) * grid.share;
+                    float element = elements[j] * grid.share;
                     element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
                     if (element > 0.0f) {
                         element *= Tof ? time_weight(middles[j] + more) : 1.0f;
