@@ -75,10 +75,11 @@ template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const l
     const int first = block.job.slices[0] * block.frame.plane;
     const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
     std::vector<int32_t> words(block.frame.is_tiled ? (size_t)block.cells() : 0);
-    const exact_sums<block_sums> sums = {
+    exact_sums<block_sums> sums = {
         {&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
         unit.unit,
-        block.frame.is_tiled ? least_exact : INFINITY};
+        block.frame.is_tiled ? least_exact : INFINITY,
+        0.0f};
     for (int event = 0; event < block.chunk.count; event++) {
         block.chunk.has_tof != 0
             ? exact_back_slab<Leaning, true>(pass, block, event, unit.scale, sums)

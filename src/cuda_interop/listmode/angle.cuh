@@ -222,9 +222,9 @@ struct angle_column {
     /* Of points with these offsets along the axis, of lines of this kind. What they have is found side by side,
      * as threads have nothing else to do while they wait for a result. */
     template <class Line, int Count>
-    __host__ __device__ void
-    find_between(const float (&along)[Count], float half,
-                 Line (*clamp)(float middle, float rise, float half), float (&angles)[Count]) const
+    __host__ __device__ void find_between(const float (&along)[Count], float half,
+                                          Line (*clamp)(float middle, float rise, float half),
+                                          float (&angles)[Count]) const
     {
         Line upper[Count], lower[Count];
 #pragma unroll

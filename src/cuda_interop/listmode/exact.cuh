@@ -306,6 +306,38 @@ __host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
     return wide;
 }
 
+/* Who takes an event's elements, up to two at a time, comes as a type with
+ *   void open(j, at)            element j will be one of this number; it may be any of the frame
+ *   void take(j, at, element)   it is */
+template <class Each> struct exact_each {
+    Each &each;
+
+    __host__ __device__ void open(int, int)
+    {
+    }
+    __host__ __device__ void take(int, int at, float element)
+    {
+        if (element > 0.0f) {
+            each(at, element);
+        }
+    }
+};
+
+/* Reads numbers before their elements are known: meanwhile they are on their way. */
+struct exact_reader {
+    const float *numbers;
+    float sum, held[2];
+
+    __host__ __device__ void open(int j, int at)
+    {
+        held[j] = numbers[at];
+    }
+    __host__ __device__ void take(int j, int, float element)
+    {
+        sum += element * held[j];
+    }
+};
+
 /* Of an event in some of its frame's slices. */
 template <bool Leaning, bool Tof> struct exact_event {
     exact_grid grid;
@@ -468,12 +500,20 @@ template <bool Leaning, bool Tof> struct exact_event {
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
     {
+        exact_each<Each> taker = {each};
+        give_elements(frame, taker);
+    }
+
+    /* The same to a taker, with elements of 0 among them. */
+    template <class Taker>
+    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, Taker &taker)
+    {
         if (is_empty()) {
             return;
         }
         if constexpr (!Leaning) {
             if (sight.has_columns()) {
-                each_of_columns(frame, each);
+                give_columns(frame, taker);
                 return;
             }
         }
@@ -485,20 +525,23 @@ template <bool Leaning, bool Tof> struct exact_event {
             if (element > 0.0f) {
                 const float plane = voxel_along(0, walk.plane);
                 const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
+                const int at = number_of(frame, plane, u) + (int)v;
+                taker.open(0, at);
                 if (Tof) {
                     element *= time_weight(middle_of_plane(plane) +
                                            middle_along(1, u, walk.point[0], off[0]) +
                                            middle_along(2, v, walk.point[1], off[1]));
                 }
-                each(number_of(frame, plane, u) + (int)v, element);
+                taker.take(0, at, element);
             }
         }
     }
 
     /* The same, two by two points at once. Lines alike have about as many planes with elements, and those have
-     * one or two points along either axis: lanes of a warp then do the same. */
-    template <class Each>
-    __host__ __device__ void each_of_columns(const lr_cuda_list_frame &frame, Each &each)
+     * one or two points along either axis: lanes of a warp then do the same. Where there is no second point,
+     * its number is that of a voxel or of the margin. */
+    template <class Taker>
+    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, Taker &taker)
     {
         const bool are_small = sight.are_small();
         while (walk_on(2)) {
@@ -519,20 +562,23 @@ template <bool Leaning, bool Tof> struct exact_event {
             const int columns = walk.high[0] - walk.point[0];
             for (int i = 0; i < 2 && i < columns; i++) {
                 const float off = off_along(0, walk.point[0] + i);
-                const angle_column column = sight.column(off, ways);
                 const float u = voxel_along(1, walk.point[0] + i);
                 const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
                 const int number = number_of(frame, plane, u);
+                const int at[2] = {number + (int)v[0], number + (int)v[1]};
+                taker.open(0, at[0]);
+                taker.open(1, at[1]);
+                const angle_column column = sight.column(off, ways);
                 float elements[2];
                 column.find_angles(along, sight.far_face.half_mm[1], are_small, elements);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
                     float element = elements[j] * grid.share;
                     element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
-                    if (element > 0.0f) {
-                        element *= Tof ? time_weight(middles[j] + more) : 1.0f;
-                        each(number + (int)v[j], element);
+                    if (Tof && element > 0.0f) {
+                        element *= time_weight(middles[j] + more);
                     }
+                    taker.take(j, at[j], element);
                 }
             }
         }
@@ -549,12 +595,11 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
     if (place < 0) {
         return;
     }
-    const float *numbers = pass.numbers + frame.begin;
     const int32_t all[2] = {0, frame.slices};
-    float sum = 0.0f;
+    exact_reader reader = {pass.numbers + frame.begin, 0.0f, {0.0f, 0.0f}};
     exact_event<Leaning, Tof> event(pass, frame, k, all);
-    event.each_element(frame, [&](int at, float element) { sum += element * numbers[at]; });
-    pass.values[place] = sum;
+    event.give_elements(frame, reader);
+    pass.values[place] = reader.sum;
 }
 
 /* Points of a voxel that come one after the other are added as one. */
@@ -634,7 +679,15 @@ struct exact_unit {
 template <class Slab> struct exact_sums {
     Slab slab;
     float unit, least; /* least: of words; infinite where there are none */
+    float scaled;      /* the event's value */
 
+    __host__ __device__ void open(int, int)
+    {
+    }
+    __host__ __device__ void take(int, int at, float element)
+    {
+        add(at, element * scaled);
+    }
     __host__ __device__ void add(int at, float number) const
     {
         const float size = fabsf(number);
@@ -655,14 +708,15 @@ constexpr float least_exact = 16384.0f;
 /* In the block's slices; numbers are counted from the frame's first one. */
 template <bool Leaning, bool Tof, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
-                                         int event, float scale, const exact_sums<Slab> &sums)
+                                         int event, float scale, exact_sums<Slab> &sums)
 {
-    const float value = value_of(pass, block, event), scaled = value * scale;
+    const float value = value_of(pass, block, event);
+    sums.scaled = value * scale;
     if (value == 0.0f) {
         return;
     }
     exact_event<Leaning, Tof> of(pass, block.frame, block.chunk.begin + event, block.job.slices);
-    of.each_element(block.frame, [&](int at, float element) { sums.add(at, element * scaled); });
+    of.give_elements(block.frame, sums);
 }
 
 #endif
