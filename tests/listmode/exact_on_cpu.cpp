@@ -75,7 +75,7 @@ template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const l
     const int first = block.job.slices[0] * block.frame.plane;
     const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
     std::vector<int32_t> words(block.frame.is_tiled ? (size_t)block.cells() : 0);
-    exact_sums<block_sums> sums = {
+    const exact_sums<block_sums> sums = {
         {&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
         unit.unit,
         block.frame.is_tiled ? least_exact : INFINITY,

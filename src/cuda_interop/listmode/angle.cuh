@@ -110,10 +110,11 @@ struct level_line {
     float mean, first;
 };
 
+/* Where it does not rise at all, `within` is 0, 1, or that of no number, 0. */
 __host__ __device__ inline level_line clamp_level(float middle, float rise, float half)
 {
     const float steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
-    const float within = between_0_and_1(inner * per_number(fmaxf(steep, 1e-20f)));
+    const float within = between_0_and_1(inner * per_number(steep));
     const float mean = half - within * (inner - 0.5f * steep * within);
     return {copysignf(mean, middle), rise * within * within * (3.0f - 2.0f * within)};
 }

@@ -552,6 +552,19 @@ static int most_threads(const struct lr_listmode_model *model)
     return model->kernel == LR_LISTMODE_EXACT ? LR_CUDA_EXACT_THREADS : LR_CUDA_LIST_THREADS;
 }
 
+/* What blocks have, of `room` bytes of shared memory at most. */
+static void find_blocks(struct listmode_cuda *cuda, int room, struct lr_cuda_list_plan_params *plan)
+{
+    const struct lr_listmode_model *model = cuda->params.model;
+    const int slab = number_asked("LORASTER_LISTMODE_SLAB", room) / 16 * 16;
+    const int most = most_threads(model);
+    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
+    plan->shared_room = !may_tile(model) ? 0 : slab > 0 ? slab : room;
+    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
+    cuda->pass.shared_room = room;
+    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
+}
+
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int device = cuda->params.device;
@@ -562,13 +575,7 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
                 : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
     plan->processors = processors;
-    const int slab = number_asked("LORASTER_LISTMODE_SLAB", shared);
-    const int room = (slab > 0 ? slab : shared) - RESERVED_SHARED;
-    plan->shared_room = may_tile(cuda->params.model) && room > 0 ? room / 16 * 16 : 0;
-    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
-    const int most = most_threads(cuda->params.model);
-    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
-    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
+    find_blocks(cuda, shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0, plan);
     return LR_OK;
 }
 
@@ -681,7 +688,6 @@ static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_
     lr_cuda_list_pass *pass = &cuda->pass;
     LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, plan));
     LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
-    pass->shared_room = plan->shared_room;
     pass->shared_bytes = cuda->plan.shared_bytes;
     pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
     return pass->partial != NULL ? LR_OK : LR_FAILED;

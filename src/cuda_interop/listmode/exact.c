@@ -9,7 +9,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
@@ -66,7 +65,6 @@ lr_status lr_cuda_exact_init(lr_cuda_list_exact *exact,
     exact->is_leaning = lr_listmode_is_leaning(model->scanner);
     exact->reach_mm = model->reach_mm;
     find_bounds(exact, model);
-    memcpy(exact->samples, model->samples, sizeof(exact->samples));
     exact->module_of = find_modules(model->scanner, params->log);
     exact->modules =
         (const lr_cuda_list_module *)(const void *)lr_listmode_modules(model->scanner, params->log);

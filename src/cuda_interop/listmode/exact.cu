@@ -82,7 +82,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
     begin_events();
     const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
     const unsigned first = (unsigned)(block.job.slices[0] * block.frame.plane);
-    exact_sums<slab_of_frame> sums = {
+    const exact_sums<slab_of_frame> sums = {
         {shared_begin() - 4u * first, pass.numbers + block.frame.begin},
         unit.unit,
         is_tiled ? least_exact : INFINITY,

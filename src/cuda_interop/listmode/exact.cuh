@@ -11,30 +11,6 @@
 #include "cuda_interop/listmode/angle.cuh"
 #include "cuda_interop/listmode/project.cuh"
 
-/* The grid's sample points in a frame. */
-struct exact_grid {
-    int samples[3], points[3]; /* of a voxel, and of all */
-    double first_mm[3], step_mm[3];
-    float per_sample[3]; /* voxels */
-    float share;         /* of an angle, in a voxel's element */
-
-    __host__ __device__ exact_grid(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame)
-    {
-        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
-        const int sizes[3] = {frame.slices, frame.size[0], frame.size[1]};
-        double all = 1;
-        for (int c = 0; c < 3; c++) {
-            samples[c] = pass.exact.samples[axes[c]];
-            points[c] = sizes[c] * samples[c];
-            step_mm[c] = frame.voxel_mm[c] / samples[c];
-            first_mm[c] = frame.origin_mm[c] - 0.5 * (frame.voxel_mm[c] - step_mm[c]);
-            per_sample[c] = (float)(1.0 / samples[c]);
-            all *= samples[c];
-        }
-        share = (float)(0.15915494309189535 / all);
-    }
-};
-
 /* --- a line, in double --- */
 
 /* A crystal's face in a frame. */
@@ -59,15 +35,14 @@ struct placed_face {
         half_mm[1] = of.along[3];
     }
 
-    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a
-     * plane. */
-    __host__ __device__ void reach(const double direction[3], double mm[3]) const
+    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a plane:
+     * by these slopes. */
+    __host__ __device__ void reach(const double slopes[2], double mm[3]) const
     {
         mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
         for (int c = 1; c < 3; c++) {
-            const double slope = direction[c] / direction[0];
-            mm[c] = half_mm[0] * fabs(across[c] - slope * across[0]) +
-                    half_mm[1] * fabs(along[c] - slope * along[0]);
+            mm[c] = half_mm[0] * fabs(across[c] - slopes[c - 1] * across[0]) +
+                    half_mm[1] * fabs(along[c] - slopes[c - 1] * along[0]);
         }
     }
 };
@@ -82,10 +57,11 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
 constexpr double exact_half = 0.04;
 constexpr int exact_pieces = 64;
 
-/* The face whose centre lies in this direction, or the other way (sign -1). */
-__host__ __device__ inline angle_face face_seen(const placed_face &face, const exact_grid &grid,
+/* The face whose centre lies in this direction, or the other way (sign -1). per_piece: of half an edge. */
+__host__ __device__ inline angle_face face_seen(const placed_face &face,
+                                                const lr_cuda_list_points &grid,
                                                 const double direction[3], double sign,
-                                                double length_mm)
+                                                double per_piece)
 {
     angle_face seen;
     for (int c = 0; c < 2; c++) {
@@ -93,9 +69,9 @@ __host__ __device__ inline angle_face face_seen(const placed_face &face, const e
         seen.along[c] = (float)(face.along[1 + c] * grid.step_mm[1 + c]);
         seen.normal[c] = (float)(face.normal[1 + c] * grid.step_mm[1 + c]);
         seen.half_mm[c] = (float)face.half_mm[c];
-        const double pieces = ceil(face.half_mm[c] / (exact_half * 0.5 * length_mm));
+        const double pieces = ceil(face.half_mm[c] * per_piece);
         seen.pieces[c] = (int)fmin(fmax(pieces, 1.0), (double)exact_pieces);
-        seen.piece_mm[c] = (float)(face.half_mm[c] / seen.pieces[c]);
+        seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
     seen.lean[0] = (float)(sign * product_of(face.across, direction));
     seen.lean[1] = (float)(sign * product_of(face.along, direction));
@@ -132,13 +108,14 @@ __host__ __device__ inline void narrow_planes(exact_walk &walk, double at, doubl
         walk.last = at > low - 1.0 && at < high + 1.0 ? walk.last : walk.first;
         return;
     }
-    const double a = (low - at) / step, b = (high - at) / step;
+    const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
     walk.first = (int)fmin(fmax(floor(fmin(a, b)), (double)walk.first), (double)walk.last);
     walk.last = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, (double)walk.last), (double)walk.first);
 }
 
 /* Planes that the faces and time of flight (centre and sigma; 0 = none) leave, from walk.first to walk.last. */
-__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const exact_grid &grid,
+__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
+                                            const lr_cuda_list_points &grid,
                                             const placed_face faces[2], const double reaches[2][3],
                                             const double direction[3], const double tof[2],
                                             exact_walk &walk)
@@ -152,32 +129,33 @@ __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const
         low = fmax(low, centre - most);
         high = fmin(high, centre + most);
     }
-    const double first = ceil((low - grid.first_mm[0]) / grid.step_mm[0] - 1e-6);
-    const double last = floor((high - grid.first_mm[0]) / grid.step_mm[0] + 1e-6) + 1.0;
+    const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
+    const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
     walk.first = (int)fmin(fmax(first, (double)walk.first), (double)walk.last);
     walk.last = (int)fmin(fmax(last, (double)walk.first), (double)walk.last);
 }
 
 /* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
  * one reach to the other; which part it is in a plane is known up to `slack`. */
-__host__ __device__ inline void find_crossings(const exact_grid &grid, const placed_face faces[2],
-                                               const double reaches[2][3],
-                                               const double direction[3], exact_walk &walk)
+__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid,
+                                               const placed_face faces[2],
+                                               const double reaches[2][3], const double slopes[2],
+                                               exact_walk &walk)
 {
-    const double apart = faces[1].centre[0] - faces[0].centre[0];
-    const double slack = fmax(reaches[0][0], reaches[1][0]) / apart;
+    const double per_apart = 1.0 / (faces[1].centre[0] - faces[0].centre[0]);
+    const double slack = fmax(reaches[0][0], reaches[1][0]) * per_apart;
     const double to_first = grid.first_mm[0] - faces[0].centre[0];
     double at[2], step[2], from[2], most[2], more[2];
     for (int c = 0; c < 2; c++) {
-        const double per_mm = 1.0 / grid.step_mm[1 + c], slope = direction[1 + c] / direction[0];
+        const double per_mm = grid.per_step[1 + c], slope = slopes[c];
         const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
         step[c] = grid.step_mm[0] * slope * per_mm;
         at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
         most[c] = fmax(here, there);
-        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] / apart;
+        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
         from[c] = slack > 0.25
                       ? most[c]
-                      : here + (there - here) * to_first / apart + fabs(there - here) * slack;
+                      : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
         narrow_planes(walk, at[c], step[c], grid.points[1 + c], most[c]);
     }
     for (int c = 0; c < 2; c++) {
@@ -187,8 +165,6 @@ __host__ __device__ inline void find_crossings(const exact_grid &grid, const pla
         walk.reach[c] = (float)(from[c] + walk.first * more[c]);
         walk.widening[c] = (float)more[c];
     }
-    walk.way = (float)((to_first + walk.first * grid.step_mm[0]) / direction[0]);
-    walk.way_step = (float)(grid.step_mm[0] / direction[0]);
 }
 
 /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard deviation:
@@ -203,25 +179,6 @@ __host__ __device__ inline void open_series(exact_time &time)
     time.even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
     time.even[2] = peak * (of_4 - 15.0f * of_6);
     time.even[3] = peak * of_6;
-}
-
-__host__ __device__ inline exact_time pass_time(const exact_grid &grid, const double direction[3],
-                                                double place_mm, double sigma)
-{
-    exact_time time;
-    double square = 0;
-    for (int c = 0; c < 3; c++) {
-        const double gain = direction[c] * grid.step_mm[c];
-        time.gain[c] = (float)(gain / sigma);
-        square += gain * grid.samples[c] * gain * grid.samples[c];
-    }
-    const double extent = sqrt(square);
-    time.place = (float)(place_mm / sigma);
-    time.step = (float)(grid.step_mm[0] / (direction[0] * sigma));
-    time.half = (float)(0.5 * extent / sigma);
-    time.per_mm = (float)(1.0 / (list_held * extent));
-    open_series(time);
-    return time;
 }
 
 /* --- an event --- */
@@ -242,7 +199,8 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
 struct exact_line {
     bool is_turned;
     placed_face faces[2];
-    double direction[3], reaches[2][3], length_mm;
+    double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
+    double slopes[2], reaches[2][3];
     double tof[2]; /* centre and sigma; 0 = none */
 
     __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
@@ -259,23 +217,30 @@ struct exact_line {
         for (int c = 0; c < 3; c++) {
             direction[c] *= per_length;
         }
+        per_along = 1.0 / direction[0];
+        slopes[0] = direction[1] * per_along;
+        slopes[1] = direction[2] * per_along;
         length_mm = 1.0 / per_length;
         tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
         tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
                                     pass.events.hits[pass.events.crystals[1][k]])
                          : 0.0;
-        faces[0].reach(direction, reaches[0]);
-        faces[1].reach(direction, reaches[1]);
+        faces[0].reach(slopes, reaches[0]);
+        faces[1].reach(slopes, reaches[1]);
     }
 
     /* Through planes of slices[0] .. slices[1] - 1. It has none where it sees nothing. */
-    __host__ __device__ void find_walk(const lr_cuda_list_pass &pass, const exact_grid &grid,
-                                       const int32_t slices[2], exact_walk &walk) const
+    __host__ __device__ void find_walk(const lr_cuda_list_pass &pass,
+                                       const lr_cuda_list_points &grid, const int32_t slices[2],
+                                       exact_walk &walk) const
     {
         walk.first = slices[0] * grid.samples[0];
         walk.last = slices[1] * grid.samples[0];
         find_planes(pass, grid, faces, reaches, direction, tof, walk);
-        find_crossings(grid, faces, reaches, direction, walk);
+        find_crossings(grid, faces, reaches, slopes, walk);
+        walk.way = (float)((grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) *
+                           per_along);
+        walk.way_step = (float)(grid.step_mm[0] * per_along);
         walk.last = faces[0].module == faces[1].module ? walk.first : walk.last;
         walk.plane = walk.first - 1;
         walk.is_turned = false;
@@ -285,13 +250,33 @@ struct exact_line {
     }
 };
 
+__host__ __device__ inline exact_time pass_time(const lr_cuda_list_points &grid,
+                                                const exact_line &line, double place_mm)
+{
+    const double per_sigma = 1.0 / line.tof[1];
+    exact_time time;
+    double square = 0;
+    for (int c = 0; c < 3; c++) {
+        const double gain = line.direction[c] * grid.step_mm[c];
+        time.gain[c] = (float)(gain * per_sigma);
+        square += gain * grid.samples[c] * gain * grid.samples[c];
+    }
+    const double per_extent = per_root(square), extent = square * per_extent;
+    time.place = (float)(place_mm * per_sigma);
+    time.step = (float)(grid.step_mm[0] * line.per_along * per_sigma);
+    time.half = (float)(0.5 * extent * per_sigma);
+    time.per_mm = (float)(per_extent * (1.0 / list_held));
+    open_series(time);
+    return time;
+}
+
 /* Slices of the frame's that an event's elements are in, and how many points of a plane of them: 0 where one
  * step of two by two holds them, 1 along one axis, 2. */
 __host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
                                                  const lr_cuda_list_frame &frame, bool has_tof,
                                                  int64_t k, int32_t slices[2])
 {
-    const exact_grid grid(pass, frame);
+    const lr_cuda_list_points &grid = frame.points;
     const exact_line line(pass, frame, has_tof, k);
     const int32_t all[2] = {0, frame.slices};
     exact_walk walk;
@@ -306,11 +291,12 @@ __host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
     return wide;
 }
 
-/* Who takes an event's elements, up to two at a time, comes as a type with
+/* Who takes an event's elements, up to two at a time, in units of the grid's `share`, comes as a type with
  *   void open(j, at)            element j will be one of this number; it may be any of the frame
  *   void take(j, at, element)   it is */
 template <class Each> struct exact_each {
     Each &each;
+    float share;
 
     __host__ __device__ void open(int, int)
     {
@@ -318,7 +304,7 @@ template <class Each> struct exact_each {
     __host__ __device__ void take(int, int at, float element)
     {
         if (element > 0.0f) {
-            each(at, element);
+            each(at, element * share);
         }
     }
 };
@@ -340,14 +326,14 @@ struct exact_reader {
 
 /* Of an event in some of its frame's slices. */
 template <bool Leaning, bool Tof> struct exact_event {
-    exact_grid grid;
+    const lr_cuda_list_points &grid;
     angle_sight<Leaning> sight;
     exact_walk walk;
     exact_time time;
 
     __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     int64_t k, const int32_t slices[2])
-        : grid(pass, frame)
+        : grid(frame.points)
     {
         const exact_line line(pass, frame, Tof, k);
         line.find_walk(pass, grid, slices, walk);
@@ -357,10 +343,10 @@ template <bool Leaning, bool Tof> struct exact_event {
         open_sight(line.faces, line.direction, line.length_mm);
         if (Tof) {
             const double place_mm =
-                (grid.first_mm[0] + walk.first * grid.step_mm[0] - line.faces[0].centre[0]) /
-                    line.direction[0] -
+                (grid.first_mm[0] + walk.first * grid.step_mm[0] - line.faces[0].centre[0]) *
+                    line.per_along -
                 0.5 * line.length_mm - line.tof[0];
-            time = pass_time(grid, line.direction, place_mm, line.tof[1]);
+            time = pass_time(grid, line, place_mm);
         }
     }
 
@@ -373,8 +359,9 @@ template <bool Leaning, bool Tof> struct exact_event {
                                         double length_mm)
     {
         const placed_face &low = faces[0], &high = faces[1];
-        sight.near_face = face_seen(low, grid, direction, -1.0, length_mm);
-        sight.far_face = face_seen(high, grid, direction, 1.0, length_mm);
+        const double per_piece = 2.0 / (exact_half * length_mm);
+        sight.near_face = face_seen(low, grid, direction, -1.0, per_piece);
+        sight.far_face = face_seen(high, grid, direction, 1.0, per_piece);
         sight.length_mm = (float)length_mm;
         sight.across_across = (float)product_of(low.across, high.across);
         sight.normal_across = (float)product_of(low.normal, high.across);
@@ -489,18 +476,17 @@ template <bool Leaning, bool Tof> struct exact_event {
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
 
-    /* Number of the voxel in row 0 of the frame's plane that a point along u is in. */
-    __host__ __device__ static int number_of(const lr_cuda_list_frame &frame, float plane, float u)
+    /* Number of voxel (0, 0) of a plane of the frame's. */
+    __host__ __device__ static int begin_of(const lr_cuda_list_frame &frame, float plane)
     {
-        return (int)plane * frame.plane + ((int)u + frame.window[0] - 1) * frame.pitch +
-               frame.window[1] - 1;
+        return (int)plane * frame.plane + (frame.window[0] - 1) * frame.pitch + frame.window[1] - 1;
     }
 
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
     {
-        exact_each<Each> taker = {each};
+        exact_each<Each> taker = {each, grid.share};
         give_elements(frame, taker);
     }
 
@@ -521,11 +507,11 @@ template <bool Leaning, bool Tof> struct exact_event {
             const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
             float ways[2];
             find_ways(ways);
-            float element = sight.angle(off, ways) * grid.share;
+            float element = sight.angle(off, ways);
             if (element > 0.0f) {
                 const float plane = voxel_along(0, walk.plane);
                 const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
-                const int at = number_of(frame, plane, u) + (int)v;
+                const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
                 taker.open(0, at);
                 if (Tof) {
                     element *= time_weight(middle_of_plane(plane) +
@@ -546,6 +532,7 @@ template <bool Leaning, bool Tof> struct exact_event {
         const bool are_small = sight.are_small();
         while (walk_on(2)) {
             const float plane = voxel_along(0, walk.plane);
+            const int begin = begin_of(frame, plane);
             float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
             find_ways(ways);
 #pragma unroll
@@ -564,7 +551,7 @@ template <bool Leaning, bool Tof> struct exact_event {
                 const float off = off_along(0, walk.point[0] + i);
                 const float u = voxel_along(1, walk.point[0] + i);
                 const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
-                const int number = number_of(frame, plane, u);
+                const int number = begin + (int)u * frame.pitch;
                 const int at[2] = {number + (int)v[0], number + (int)v[1]};
                 taker.open(0, at[0]);
                 taker.open(1, at[1]);
@@ -573,7 +560,7 @@ template <bool Leaning, bool Tof> struct exact_event {
                 column.find_angles(along, sight.far_face.half_mm[1], are_small, elements);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    float element = elements[j] * grid.share;
+                    float element = elements[j];
                     element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
                     if (Tof && element > 0.0f) {
                         element *= time_weight(middles[j] + more);
@@ -599,7 +586,7 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
     exact_reader reader = {pass.numbers + frame.begin, 0.0f, {0.0f, 0.0f}};
     exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.give_elements(frame, reader);
-    pass.values[place] = reader.sum;
+    pass.values[place] = reader.sum * frame.points.share;
 }
 
 /* Points of a voxel that come one after the other are added as one. */
@@ -692,7 +679,7 @@ template <class Slab> struct exact_sums {
     {
         const float size = fabsf(number);
         if (size >= least && size < 1073741824.0f) {
-            const int32_t term = (int32_t)lrintf(number), before = slab.add_word(at, term);
+            const int32_t term = word_of(number), before = slab.add_word(at, term);
             const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
             if (((before ^ after) & (term ^ after)) < 0) {
                 slab.add_float(at, copysignf(4294967296.0f, number) * unit);
@@ -705,15 +692,22 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* In the block's slices; numbers are counted from the frame's first one. */
+/* In the block's slices; numbers are counted from the frame's first one. sums are without an event's value,
+ * which is left as it is where its product with the scale is not a number with all digits. */
 template <bool Leaning, bool Tof, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
-                                         int event, float scale, exact_sums<Slab> &sums)
+                                         int event, float scale, exact_sums<Slab> sums)
 {
-    const float value = value_of(pass, block, event);
-    sums.scaled = value * scale;
+    const float value = value_of(pass, block, event), size = fabsf(value * scale);
     if (value == 0.0f) {
         return;
+    }
+    if (size > 1e-20f && size < 1e30f) {
+        sums.scaled = value * scale * block.frame.points.share;
+    } else {
+        sums.scaled = value * block.frame.points.share;
+        sums.unit = 1.0f;
+        sums.least = INFINITY;
     }
     exact_event<Leaning, Tof> of(pass, block.frame, block.chunk.begin + event, block.job.slices);
     of.give_elements(block.frame, sums);

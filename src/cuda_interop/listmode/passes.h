@@ -20,6 +20,14 @@ enum {
     LR_CUDA_LIST_AXES = 3
 };
 
+/* Sample points of exact elements in a frame: along axis, across[0], across[1]. */
+typedef struct lr_cuda_list_points {
+    int32_t samples[3], points[3]; /* of a voxel, and of all */
+    double first_mm[3], step_mm[3], per_step[3];
+    float per_sample[3]; /* voxels */
+    float share;         /* of an angle, in a voxel's element */
+} lr_cuda_list_points;
+
 /* The grid's slices across an axis: voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch +
  * v + window[1] - 1. Margins of zeros, in which kernels may read and add, are shared by neighbours. */
 typedef struct lr_cuda_list_frame {
@@ -37,6 +45,7 @@ typedef struct lr_cuda_list_frame {
     double per_voxel[3]; /* of one mm */
     double uu, uv, vv; /* equation 3 for a line along the axis: line_walk has them for each line */
     float most[2];     /* that an element without, with time of flight can be */
+    lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
 /* Numbers of some slices, with the margin behind them. */
@@ -72,7 +81,6 @@ typedef struct lr_cuda_list_module {
 typedef struct lr_cuda_list_exact {
     const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
     const int32_t *module_of;           /* of crystals */
-    int32_t samples[3];                 /* of a voxel, along the grid's axes */
     bool is_leaning;                    /* modules share no axial direction */
     float face, radius_mm; /* the largest face over 2 pi, mm^2, and half of its diagonal */
     float per_edge;        /* the largest mean density of time of flight in a voxel */

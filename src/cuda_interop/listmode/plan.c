@@ -60,6 +60,24 @@ static bool has_events(const struct lr_listmode_events *events, int axis)
     return has;
 }
 
+static void init_points(const struct lr_listmode_model *model, lr_cuda_list_frame *frame)
+{
+    const int axes[3] = {frame->axis, frame->across[0], frame->across[1]};
+    lr_cuda_list_points *points = &frame->points;
+    double all = 1;
+    for (int k = 0; k < 3; k++) {
+        const int samples = model->samples[axes[k]];
+        points->samples[k] = samples;
+        points->points[k] = (int32_t)(model->grid.size[axes[k]] * (int64_t)samples);
+        points->step_mm[k] = frame->voxel_mm[k] / samples;
+        points->per_step[k] = samples / frame->voxel_mm[k];
+        points->first_mm[k] = frame->origin_mm[k] - 0.5 * (frame->voxel_mm[k] - points->step_mm[k]);
+        points->per_sample[k] = (float)(1.0 / samples);
+        all *= samples;
+    }
+    points->share = (float)(0.15915494309189535 / all);
+}
+
 static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
                        lr_cuda_list_frame *frame)
 {
@@ -77,6 +95,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
         frame->origin_mm[k] = grid->origin_mm[axes[k]];
         frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
     }
+    init_points(params->model, frame);
     for (int k = 0; k < 2; k++) {
         frame->reach[k] = frame->size[k] + frame->window[k] - 1;
     }
