@@ -115,7 +115,7 @@ static lr_grid ring_grid(void)
 
 static lr_grid wide_grid(void)
 {
-    lr_grid grid = lr_grid_centred((const int[3]){34, 31, 12}, (const double[3]){7, 8, 5});
+    lr_grid grid = lr_grid_centred((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9});
     grid.origin_mm[0] += 0.3;
     grid.origin_mm[1] -= 1.7;
     return grid;

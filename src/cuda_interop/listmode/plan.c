@@ -18,7 +18,8 @@ enum {
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
     LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
-    LINE_WORK = 8     /* finding a line, in slices that it meets */
+    LINE_WORK = 8,    /* finding a line, in slices that it meets */
+    EXACT_WORK = 2    /* the same, where these have exact elements */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
@@ -201,7 +202,13 @@ struct portion {
     int64_t events[2];
     int32_t slices[2];                /* that they may meet */
     const lr_cuda_list_piece *pieces; /* of an order; NULL = none */
+    int32_t line_work;
 };
+
+static int32_t line_work(const struct planning *planning)
+{
+    return planning->params->model->kernel == LR_LISTMODE_EXACT ? EXACT_WORK : LINE_WORK;
+}
 
 /* The slice in which time of flight puts an event; it may be beyond the grid. */
 static double centre_slice(const struct planning *planning, int axis, int64_t k)
@@ -303,7 +310,7 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
     if (portion->pieces == NULL) {
-        return count * (slices[1] - slices[0] + LINE_WORK);
+        return count * (slices[1] - slices[0] + portion->line_work);
     }
     int64_t work = 0;
     for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) {
@@ -312,7 +319,7 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
         const int64_t high = smaller(piece->slices[1], slices[1]);
         const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
         work += larger(high - low, 0) * piece->visits / length;
-        work += LINE_WORK * piece_events(count - k * LR_CUDA_LIST_PIECE);
+        work += portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
     }
     return work;
 }
@@ -389,7 +396,8 @@ static bool is_full(const struct planning *planning, int64_t more)
 static struct portion next_portion(const struct planning *planning, int group, int64_t first,
                                    int64_t end)
 {
-    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)}};
+    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)},
+                              .line_work = line_work(planning)};
     find_slices(planning, group, portion.events, portion.slices);
     return portion;
 }
@@ -420,7 +428,8 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                   .slices = {INT32_MAX, 0},
                                   .pieces = order->pieces +
                                             order->first[r * LR_LISTMODE_GROUPS + group] +
-                                            (first - ends[0]) / LR_CUDA_LIST_PIECE};
+                                            (first - ends[0]) / LR_CUDA_LIST_PIECE,
+                                  .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
     int64_t work = work_of(&portion, portion.slices);
     while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
@@ -482,7 +491,8 @@ static int64_t find_job_work(const struct planning *planning, int64_t r)
         const int64_t *ends = &planning->params->events->groups[r][g];
         const struct portion all = {.events = {ends[0], ends[1]},
                                     .pieces =
-                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g]};
+                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
+                                    .line_work = line_work(planning)};
         work += work_of(&all, (const int32_t[2]){0, INT32_MAX});
     }
     return work / jobs_of(planning->params) + 1;
