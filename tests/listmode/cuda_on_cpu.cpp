@@ -10,6 +10,7 @@
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/steps.cuh"
 #include "cuda_interop/listmode/visit.cu"
+#include "slabs_on_cpu.h"
 
 extern "C" {
 #include <cuda_runtime_api.h>
@@ -32,7 +33,10 @@ struct shared_image {
 struct shared_sums {
     void add(int at, float number) const
     {
-        sums.at((size_t)at) += (int32_t)lrintf(number);
+        int32_t &sum = sums.at((size_t)at);
+        if (__builtin_add_overflow(sum, (int32_t)lrintf(number), &sum)) {
+            throw "a sum that does not fit";
+        }
     }
 };
 
@@ -45,23 +49,6 @@ struct global_image {
         return at >= 0 && at < count ? numbers[at] : throw "read outside of an image";
     }
 };
-
-struct global_sums {
-    float *numbers;
-    int count;
-
-    void add(int at, float number) const
-    {
-        (at >= 0 && at < count ? numbers[at] : throw "added outside of an image") += number;
-    }
-};
-
-void check_room(const lr_cuda_list_pass &pass, const list_block &block)
-{
-    if (block.frame.is_tiled && (int64_t)block.cells() * 4 > pass.shared_bytes) {
-        throw "a slab that a block has no room for";
-    }
-}
 
 template <class Sharer, class Tile>
 void read_events(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
@@ -85,72 +72,62 @@ void forward(const lr_cuda_list_pass &pass, const list_block &block, const Tile 
 }
 
 template <class Sharer, class Tile>
-void write_events(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
-                  const Tile &tile)
+void write_event(const lr_cuda_list_pass &pass, const list_block &block, int event,
+                 const list_taking &taking, const Tile &tile)
 {
-    for (int event = 0; event < block.chunk.count; event++) {
-        pass.events.lines != nullptr
-            ? project_back<Sharer, true>(pass, block, event, taking, tile)
-            : project_back<Sharer, false>(pass, block, event, taking, tile);
+    pass.events.lines != nullptr ? project_back<Sharer, true>(pass, block, event, taking, tile)
+                                 : project_back<Sharer, false>(pass, block, event, taking, tile);
+}
+
+template <class Tile>
+void back(const lr_cuda_list_pass &pass, const list_block &block, int event,
+          const list_taking &taking, const Tile &tile)
+{
+    if (pass.is_line) {
+        write_event<line_sharer<line_writer<Tile>>>(pass, block, event, taking, tile);
+    } else if (pass.tube.table != nullptr) {
+        write_event<tube_sharer<table_share, line_writer<Tile>>>(pass, block, event, taking, tile);
+    } else {
+        write_event<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, event, taking,
+                                                                    tile);
     }
 }
 
 template <class Tile>
-void back(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
-          const Tile &tile)
+void back_all(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking,
+              const Tile &tile)
 {
-    if (pass.is_line) {
-        write_events<line_sharer<line_writer<Tile>>>(pass, block, taking, tile);
-    } else if (pass.tube.table != nullptr) {
-        write_events<tube_sharer<table_share, line_writer<Tile>>>(pass, block, taking, tile);
-    } else {
-        write_events<tube_sharer<gaussian_share, line_writer<Tile>>>(pass, block, taking, tile);
+    for (int event = 0; event < block.chunk.count; event++) {
+        back(pass, block, event, taking, tile);
     }
-}
-
-list_taking judge_values(const lr_cuda_list_pass &pass, const list_block &block)
-{
-    const int samples = std::min(pass.threads, block.chunk.count);
-    double logs = 0, count = 0;
-    for (int k = 0; k < samples; k++) {
-        const float value = value_of(pass, block, sample_event(block, k, samples));
-        logs += value != 0.0f ? (double)log2f(fabsf(value)) : 0.0;
-        count += value != 0.0f ? 1 : 0;
-    }
-    return take_usual(count > 0 ? logs / count : 0.0);
-}
-
-// Values that are not taken with the others, one by one.
-void back_others(const lr_cuda_list_pass &pass, const list_block &block, const list_taking &taking)
-{
-    const global_sums tile = {block.numbers(pass), block.cells()};
-    back(pass, block, {0.0f, std::nextafter(taking.low, 0.0f), 1.0f}, tile);
-    back(pass, block, {std::nextafter(taking.high, INFINITY), INFINITY, 1.0f}, tile);
 }
 
 void back_tiled(const lr_cuda_list_pass &pass, const list_block &block)
 {
-    list_taking taking = judge_values(pass, block);
+    list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
+    const image_sums floats = {block.numbers(pass), 0, block.cells()};
+    std::vector<int> others;
     double total = 0;
-    int others = 0;
     for (int event = 0; event < block.chunk.count; event++) {
         const float value = value_of(pass, block, event);
-        total += taking.takes(value) ? fabs(value) : 0;
-        others += value != 0.0f && !taking.takes(value) ? 1 : 0;
+        if (taking.takes(value)) {
+            total += fabs(value);
+        } else if (value != 0.0f) {
+            others.push_back(event);
+        }
     }
     taking.scale = fixed_scale(block, total);
-    if (others > most_others) {
-        back(pass, block, take_all(), global_sums{block.numbers(pass), block.cells()});
+    if ((int)others.size() > most_others) {
+        back_all(pass, block, take_all(), floats);
         return;
     }
-    back_others(pass, block, taking);
-    if (taking.scale == 0.0f) {
-        return;
+    for (const int event : others) {
+        back(pass, block, event, take_all(), floats);
     }
-    sums.assign((size_t)block.cells(), 0);
-    back(pass, block, taking, shared_sums());
-    for (int k = 0; k < block.cells(); k++) {
-        block.numbers(pass)[k] += (float)(sums[k] / (double)taking.scale);
+    if (taking.scale != 0.0f) {
+        sums.assign((size_t)block.cells(), 0);
+        back_all(pass, block, taking, shared_sums());
+        close_slab(pass, block, taking.scale, sums);
     }
 }
 
@@ -213,7 +190,7 @@ int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
         if (block.frame.is_tiled) {
             back_tiled(*pass, block);
         } else {
-            back(*pass, block, take_all(), global_sums{block.numbers(*pass), block.cells()});
+            back_all(*pass, block, take_all(), image_sums{block.numbers(*pass), 0, block.cells()});
         }
     }
     return 0;

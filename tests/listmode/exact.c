@@ -10,8 +10,8 @@
 enum { COUNT = 600 };
 
 static const char *backend;
-static lr_scanner *ring, *panels, *stack;
-static lr_lors *ring_lors, *panel_lors, *stack_lors;
+static lr_scanner *ring, *wide_ring, *panels, *stack;
+static lr_lors *ring_lors, *wide_lors, *panel_lors, *stack_lors;
 
 /* Elements of devices are in single precision, about 1e-6 of the largest ones. */
 static bool is_single(void)
@@ -32,6 +32,21 @@ static lr_scanner *make_ring(void)
                             .depth_mm = 10};
     return lr_scanner_create_ring(
         &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+        &params);
+}
+
+/* Crystals are as small beside lines as those of clinical scanners. */
+static lr_scanner *make_wide_ring(void)
+{
+    static const int crystals[2] = {8, 9};
+    const lr_ring params = {.radius_mm = 200,
+                            .modules = 24,
+                            .block_crystals = {&crystals[0], &crystals[1]},
+                            .pitch_mm = {6, 5},
+                            .face_mm = {5.6, 4.9},
+                            .depth_mm = 20};
+    return lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "wide ring", .coincidence = {.min_module_difference = 5}},
         &params);
 }
 
@@ -65,12 +80,14 @@ static int setup(void **state)
 {
     (void)state;
     ring = make_ring();
+    wide_ring = make_wide_ring();
     panels = make_panels(false);
     stack = make_panels(true);
     ring_lors = lr_lors_create(ring, NULL);
+    wide_lors = lr_lors_create(wide_ring, NULL);
     panel_lors = lr_lors_create(panels, NULL);
     stack_lors = lr_lors_create(stack, NULL);
-    assert_true(ring_lors != NULL && panel_lors != NULL && stack_lors != NULL);
+    assert_true(ring_lors != NULL && wide_lors != NULL && panel_lors != NULL && stack_lors != NULL);
     return 0;
 }
 
@@ -78,9 +95,11 @@ static int teardown(void **state)
 {
     (void)state;
     lr_lors_destroy(ring_lors);
+    lr_lors_destroy(wide_lors);
     lr_lors_destroy(panel_lors);
     lr_lors_destroy(stack_lors);
     lr_scanner_destroy(ring);
+    lr_scanner_destroy(wide_ring);
     lr_scanner_destroy(panels);
     lr_scanner_destroy(stack);
     return 0;
@@ -91,6 +110,14 @@ static lr_grid ring_grid(void)
     lr_grid grid = lr_grid_centred((const int[3]){17, 14, 5}, (const double[3]){5, 6, 3.5});
     grid.origin_mm[0] += 0.7;
     grid.origin_mm[1] -= 1.1;
+    return grid;
+}
+
+static lr_grid wide_grid(void)
+{
+    lr_grid grid = lr_grid_centred((const int[3]){17, 15, 7}, (const double[3]){14, 16, 9});
+    grid.origin_mm[0] += 0.3;
+    grid.origin_mm[1] -= 1.7;
     return grid;
 }
 
@@ -193,8 +220,9 @@ static void check_against_lors(const lr_lors *lors, const lr_grid *grid)
 static void test_events_have_the_elements_of_their_lors(void **state)
 {
     (void)state;
-    const lr_grid around = ring_grid(), between = panel_grid();
+    const lr_grid around = ring_grid(), within = wide_grid(), between = panel_grid();
     check_against_lors(ring_lors, &around);
+    check_against_lors(wide_lors, &within);
     check_against_lors(panel_lors, &between);
     if (strcmp(backend, "cpu") == 0) {
         check_against_lors(stack_lors, &between);
@@ -385,6 +413,124 @@ static void test_streamed_events(void **state)
     free(numbers);
     free(x);
     free(y);
+}
+
+/* --- slabs --- */
+
+/* A back-projection as cuda makes it where the image is, or in slabs of shared memory of so many bytes. */
+static double *back_in(const lr_listmode_params *params, const double *values, const char *bytes)
+{
+    double *image = case_doubles(lr_grid_num_voxels(params->grid));
+    setenv("LORASTER_LISTMODE_EXACT", bytes == NULL ? "atomics" : "tiles", 1);
+    if (bytes != NULL) {
+        setenv("LORASTER_LISTMODE_SLAB", bytes, 1);
+    }
+    lr_operator *op = open_operator(params);
+    back(op, values, image);
+    lr_operator_destroy(op);
+    unsetenv("LORASTER_LISTMODE_EXACT");
+    unsetenv("LORASTER_LISTMODE_SLAB");
+    return image;
+}
+
+/* Slabs of all slices, of four, of so few that some axes have none, and none at all. */
+static void expect_slabs(const lr_listmode_params *params, const double *values)
+{
+    static const char *const bytes[4] = {"39000", "3800", "1800", "96"};
+    const int64_t num_voxels = lr_grid_num_voxels(params->grid);
+    double *expected = back_in(params, values, NULL);
+    assert_true(case_dot(expected, expected, num_voxels) > 0);
+    for (int k = 0; k < 4; k++) {
+        double *found = back_in(params, values, bytes[k]);
+        for (int64_t v = 0; v < num_voxels; v++) {
+            assert_true(fabs(found[v] - expected[v]) <= 5e-5 * fabs(expected[v]));
+        }
+        free(found);
+    }
+    free(expected);
+}
+
+static void check_slabs(const lr_lors *lors, const lr_grid *grid, const lr_events_info *info)
+{
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers));
+    const int64_t count = draw(lors, COUNT, events, numbers);
+    uint64_t seed = 18;
+    double *values = case_random(count, &seed);
+    for (int64_t k = 0; k < count; k++) {
+        events[k].tof_mm = (float)(60.0 * test_random(&seed) - 30.0);
+    }
+    lr_listmode_params params = params_of(lors, grid, events, count);
+    params.info = info;
+    params.num_ranges = 2;
+    expect_slabs(&params, values);
+    values[count / 2] = 1e20;
+    values[count / 3] = 1e-20;
+    expect_slabs(&params, values);
+    values[count / 2] = 1e37;
+    values[count / 3] = 1e-25;
+    expect_slabs(&params, values);
+    for (int64_t k = 0; k < count; k++) {
+        values[k] = -1e-25 * (1.0 + test_random(&seed));
+    }
+    expect_slabs(&params, values);
+    free(events);
+    free(numbers);
+    free(values);
+}
+
+/* The event that sees most of an image of ones. */
+static lr_event see_most(const lr_lors *lors, const lr_grid *grid)
+{
+    const int64_t num_voxels = lr_grid_num_voxels(grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    int64_t *numbers = calloc(COUNT, sizeof(*numbers)), most = 0;
+    const int64_t count = draw(lors, COUNT, events, numbers);
+    const lr_listmode_params params = params_of(lors, grid, events, count);
+    double *ones = case_ones(num_voxels), *values = case_doubles(count);
+    lr_operator *op = open_operator(&params);
+    forward(op, NULL, ones, values);
+    lr_operator_destroy(op);
+    for (int64_t k = 0; k < count; k++) {
+        most = values[k] > values[most] ? k : most;
+    }
+    const lr_event event = events[most];
+    free(events);
+    free(numbers);
+    free(ones);
+    free(values);
+    return event;
+}
+
+/* Sums go beyond words of 32 bits where all events are on one line. */
+static void check_one_line(const lr_lors *lors, const lr_grid *grid, double value)
+{
+    const lr_event event = see_most(lors, grid);
+    lr_event *events = calloc(COUNT, sizeof(*events));
+    double *values = case_doubles(COUNT);
+    for (int k = 0; k < COUNT; k++) {
+        events[k] = event;
+        values[k] = value;
+    }
+    const lr_listmode_params params = params_of(lors, grid, events, COUNT);
+    expect_slabs(&params, values);
+    free(events);
+    free(values);
+}
+
+static void test_slabs_have_the_sums_of_atomics(void **state)
+{
+    (void)state;
+    const lr_grid around = ring_grid(), between = panel_grid();
+    const lr_events_info info = tof_info(150);
+    if (strcmp(backend, "cuda") == 0) {
+        check_slabs(ring_lors, &around, NULL);
+        check_slabs(ring_lors, &around, &info);
+        check_slabs(panel_lors, &between, NULL);
+        check_slabs(panel_lors, &between, &info);
+        check_one_line(ring_lors, &around, 1.0);
+        check_one_line(ring_lors, &around, -3.0);
+    }
 }
 
 /* --- closed forms --- */
@@ -673,6 +819,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_back_is_the_transpose),
         cmocka_unit_test(test_sizes_of_values),
         cmocka_unit_test(test_streamed_events),
+        cmocka_unit_test(test_slabs_have_the_sums_of_atomics),
         cmocka_unit_test(test_a_box_of_ones_is_its_solid_angle),
         cmocka_unit_test(test_bins_add_up_to_the_element),
         cmocka_unit_test(test_a_weight_is_the_mean_of_the_gaussian),

@@ -5,6 +5,7 @@
 #include "../cuda_interop/stand_ins.h"
 
 #include "cuda_interop/listmode/exact.cuh"
+#include "slabs_on_cpu.h"
 
 extern "C" {
 #include <cuda_runtime_api.h>
@@ -48,6 +49,60 @@ template <bool Leaning> void back(const lr_cuda_list_pass &pass)
     });
 }
 
+// --- in slabs ---
+
+// Words and floats of a block; what is added beyond them ends the test.
+struct block_sums {
+    std::vector<int32_t> *words;
+    int first;
+    image_sums floats;
+
+    int32_t add_word(int at, int32_t number) const
+    {
+        int32_t &word = words->at((size_t)(at - first));
+        const int32_t before = word;
+        word = (int32_t)((uint32_t)word + (uint32_t)number);
+        return before;
+    }
+    void add_float(int at, float number) const
+    {
+        floats.add(at, number);
+    }
+};
+
+template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const list_block &block)
+{
+    const int first = block.job.slices[0] * block.frame.plane;
+    const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
+    std::vector<int32_t> words(block.frame.is_tiled ? (size_t)block.cells() : 0);
+    const exact_sums<block_sums> sums = {
+        {&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
+        unit.unit,
+        block.frame.is_tiled ? least_exact : INFINITY,
+        0.0f};
+    for (int event = 0; event < block.chunk.count; event++) {
+        block.chunk.has_tof != 0
+            ? exact_back_slab<Leaning, true>(pass, block, event, unit.scale, sums)
+            : exact_back_slab<Leaning, false>(pass, block, event, unit.scale, sums);
+    }
+    if (block.frame.is_tiled) {
+        close_slab(pass, block, unit.scale, words);
+    }
+}
+
+template <bool Leaning> void back_in_slabs(const lr_cuda_list_pass &pass)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(pass.stream));
+    for (int number = 0; number < pass.num_jobs; number++) {
+        const list_block block(pass, number);
+        check_room(pass, block);
+        if (!pass.has_events[block.chunk.has_tof != 0]) {
+            throw "events that no kernel is for";
+        }
+        back_in_slab<Leaning>(pass, block);
+    }
+}
+
 } // namespace
 
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass)
@@ -58,6 +113,10 @@ int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass)
 {
+    if (pass->shared_bytes > 0) {
+        pass->exact.is_leaning ? back_in_slabs<true>(*pass) : back_in_slabs<false>(*pass);
+        return 0;
+    }
     pass->exact.is_leaning ? back<true>(*pass) : back<false>(*pass);
     return 0;
 }

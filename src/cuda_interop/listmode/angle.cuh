@@ -105,6 +105,20 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float rise, flo
             copysignf(steep * out * out, -middle), part * rise * within * (4.0f - 3.0f * within)};
 }
 
+/* Of one that rises by next to nothing: its mean, and 12 times its first moment. */
+struct level_line {
+    float mean, first;
+};
+
+/* Where it does not rise at all, `within` is 0, 1, or that of no number, 0. */
+__host__ __device__ inline level_line clamp_level(float middle, float rise, float half)
+{
+    const float steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
+    const float within = between_0_and_1(inner * per_number(steep));
+    const float mean = half - within * (inner - 0.5f * steep * within);
+    return {copysignf(mean, middle), rise * within * within * (3.0f - 2.0f * within)};
+}
+
 /* Of any. */
 __host__ __device__ inline clamped_line clamp_steep(float middle, float rise, float half)
 {
@@ -134,6 +148,20 @@ struct angle_strip {
     __host__ __device__ float angle(const clamped_line &upper, const clamped_line &lower) const
     {
         return angle_from(upper, lower, x * x + height * height);
+    }
+
+    /* Between two that rise by next to nothing. */
+    __host__ __device__ float angle_from(const level_line &upper, const level_line &lower,
+                                         float squares) const
+    {
+        const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
+        const float at_at = at * at, root = per_root(squares + at_at), inverse = root * root;
+        const float xx = width * width, yy = tall * tall;
+        const float xy = width * (upper.first + lower.first);
+        const float first = x * width * (upper.first - lower.first);
+        const float square = x * (x * xx + at * xy) + at_at * yy;
+        const float bend = tall * (0.625f * inverse * square - 0.125f * (xx + yy)) - 0.25f * first;
+        return height * width * inverse * root * fmaxf(tall + inverse * bend, 0.0f);
     }
 
     /* squares: of x and the height together. */
@@ -192,22 +220,57 @@ struct angle_column {
     float centre, centre_per, rise, rise_per,
         foot; /* of an offset of 0, and more for each mm of it */
 
-    /* along: the offset. */
-    __host__ __device__ float angle(float along, float half) const
+    /* Of points with these offsets along the axis, of lines of this kind. What they have is found side by side,
+     * as threads have nothing else to do while they wait for a result. */
+    template <class Line, int Count>
+    __host__ __device__ void find_between(const float (&along)[Count], float half,
+                                          Line (*clamp)(float middle, float rise, float half),
+                                          float (&angles)[Count]) const
     {
-        const float middle = centre + along * centre_per, steep = rise + along * rise_per;
-        clamped_line upper, lower;
-        if (fabsf(steep) + fabsf(more) <= 2.0f * half) {
-            upper = clamp_flat(middle + wide, steep + more, half);
-            lower = clamp_flat(middle - wide, steep - more, half);
-        } else {
-            upper = clamp_steep(middle + wide, steep + more, half);
-            lower = clamp_steep(middle - wide, steep - more, half);
+        Line upper[Count], lower[Count];
+#pragma unroll
+        for (int j = 0; j < Count; j++) {
+            const float middle = centre + along[j] * centre_per;
+            const float steep = rise + along[j] * rise_per;
+            upper[j] = clamp(middle + wide, steep + more, half);
+            lower[j] = clamp(middle - wide, steep - more, half);
         }
-        const angle_strip strip = {x, foot - along, width, height};
-        return upper.mean > lower.mean ? strip.angle_from(upper, lower, squares) : 0.0f;
+#pragma unroll
+        for (int j = 0; j < Count; j++) {
+            const angle_strip strip = {x, foot - along[j], width, height};
+            const float angle = strip.angle_from(upper[j], lower[j], squares);
+            angles[j] = upper[j].mean > lower[j].mean ? angle : 0.0f;
+        }
+    }
+
+    template <int Count>
+    __host__ __device__ bool is_steep(const float (&along)[Count], float half) const
+    {
+        bool is = false;
+#pragma unroll
+        for (int j = 0; j < Count; j++) {
+            is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > 2.0f * half;
+        }
+        return is;
+    }
+
+    template <int Count>
+    __host__ __device__ void find_angles(const float (&along)[Count], float half, bool are_small,
+                                         float (&angles)[Count]) const
+    {
+        if (are_small) {
+            find_between(along, half, clamp_level, angles);
+        } else if (is_steep(along, half)) {
+            find_between(along, half, clamp_steep, angles);
+        } else {
+            find_between(along, half, clamp_flat, angles);
+        }
     }
 };
+
+/* Edges of faces over the distance of a point, at most, where they are small. w being that number, lines rise
+ * by w of a face at most, and what is left out is below w^3 / 8. */
+constexpr float angle_small = 0.035f;
 
 /* --- faces that lean: the far one is cut by four lines (Sutherland and Hodgman 1974) --- */
 
@@ -367,6 +430,14 @@ template <bool Leaning> struct angle_sight {
         const int pieces =
             near_face.pieces[0] | near_face.pieces[1] | far_face.pieces[0] | far_face.pieces[1];
         return is_upright && near_face.along[0] == 0.0f && pieces == 1;
+    }
+
+    /* Whether faces are small: of points that see the farther one, at least half of the length away. */
+    __host__ __device__ bool are_small() const
+    {
+        const float edge = fmaxf(fmaxf(near_face.half_mm[0], near_face.half_mm[1]),
+                                 fmaxf(far_face.half_mm[0], far_face.half_mm[1]));
+        return 4.0f * edge <= angle_small * length_mm;
     }
 
     /* What points `off` beside the line along u have in common, where has_columns: angle_of_strips, with the

@@ -541,6 +541,30 @@ static int number_asked(const char *name, int most)
 
 enum { WARP = 32, MOST_JOBS_EACH = 1024 };
 
+static bool may_tile(const struct lr_listmode_model *model)
+{
+    const char *const asked = getenv("LORASTER_LISTMODE_EXACT");
+    return model->kernel != LR_LISTMODE_EXACT || asked == NULL || strcmp(asked, "atomics") != 0;
+}
+
+static int most_threads(const struct lr_listmode_model *model)
+{
+    return model->kernel == LR_LISTMODE_EXACT ? LR_CUDA_EXACT_THREADS : LR_CUDA_LIST_THREADS;
+}
+
+/* What blocks have, of `room` bytes of shared memory at most. */
+static void find_blocks(struct listmode_cuda *cuda, int room, struct lr_cuda_list_plan_params *plan)
+{
+    const struct lr_listmode_model *model = cuda->params.model;
+    const int slab = number_asked("LORASTER_LISTMODE_SLAB", room) / 16 * 16;
+    const int most = most_threads(model);
+    const int threads = number_asked("LORASTER_LISTMODE_THREADS", most);
+    plan->shared_room = !may_tile(model) ? 0 : slab > 0 ? slab : room;
+    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
+    cuda->pass.shared_room = room;
+    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : most;
+}
+
 static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
     const int device = cuda->params.device;
@@ -551,12 +575,7 @@ static lr_status look_at_device(struct listmode_cuda *cuda, struct lr_cuda_list_
                 : error;
     LR_TRY(check(cuda, (int)error, "a CUDA device"));
     plan->processors = processors;
-    /* Exact elements are found without slabs. */
-    const bool has_slabs = cuda->params.model->kernel != LR_LISTMODE_EXACT;
-    plan->shared_room = has_slabs ? (shared - RESERVED_SHARED) / 16 * 16 : 0;
-    plan->jobs_each = number_asked("LORASTER_LISTMODE_BLOCKS", MOST_JOBS_EACH);
-    const int threads = number_asked("LORASTER_LISTMODE_THREADS", LR_CUDA_LIST_THREADS);
-    cuda->pass.threads = threads >= WARP ? threads / WARP * WARP : LR_CUDA_LIST_THREADS;
+    find_blocks(cuda, shared > RESERVED_SHARED ? (shared - RESERVED_SHARED) / 16 * 16 : 0, plan);
     return LR_OK;
 }
 
@@ -635,6 +654,18 @@ static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64
         &cuda->memory, &(struct lr_cuda_list_block){what, NULL, count * (int64_t)sizeof(float)});
 }
 
+/* Without, with time of flight. */
+static void find_kinds(const struct lr_listmode_events *events, bool has_events[2])
+{
+    has_events[0] = has_events[1] = false;
+    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
+        for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
+            const bool has = events->groups[r][g] < events->groups[r][g + 1];
+            has_events[lr_listmode_group_has_tof(g)] |= has;
+        }
+    }
+}
+
 static lr_status fill_pass(struct listmode_cuda *cuda)
 {
     const struct lr_listmode_model *model = cuda->params.model;
@@ -643,6 +674,7 @@ static lr_status fill_pass(struct listmode_cuda *cuda)
     pass->tube = cuda->plan.tube;
     pass->tube.table = cuda->tables.tube;
     pass->events = cuda->tables.events;
+    find_kinds(cuda->params.events, pass->has_events);
     pass->is_line = model->kernel != LR_LISTMODE_TUBE;
     pass->as_paper = model->tube.as_paper;
     pass->stream = cuda->stream;
@@ -656,7 +688,6 @@ static lr_status deal_out(struct listmode_cuda *cuda, const struct lr_cuda_list_
     lr_cuda_list_pass *pass = &cuda->pass;
     LR_TRY(lr_cuda_list_plan_deal(&cuda->plan, plan));
     LR_TRY(lr_cuda_list_tables_plan(&cuda->tables, &cuda->plan, &cuda->memory));
-    pass->shared_room = plan->shared_room;
     pass->shared_bytes = cuda->plan.shared_bytes;
     pass->partial = allocate_floats(cuda, "values of slabs", cuda->plan.most_partial);
     return pass->partial != NULL ? LR_OK : LR_FAILED;

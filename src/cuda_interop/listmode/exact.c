@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "listmode/faces.h"
+#include "listmode/line.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 _Static_assert(sizeof(lr_cuda_list_module) == sizeof(struct lr_listmode_module), "one layout");
 
@@ -25,6 +26,21 @@ static lr_status check(const struct lr_listmode_model *model, const lr_log *log)
         }
     }
     return LR_OK;
+}
+
+/* Bounds of elements, with a hundredth for rounding. */
+static void find_bounds(lr_cuda_list_exact *exact, const struct lr_listmode_model *model)
+{
+    const double *edge = model->grid.voxel_mm;
+    double area = 0, radius = 0;
+    for (int m = 0; m < model->scanner->num_modules; m++) {
+        const double *face = model->scanner->modules[m].face_mm;
+        area = fmax(area, face[0] * face[1]);
+        radius = fmax(radius, 0.5 * hypot(face[0], face[1]));
+    }
+    exact->face = (float)(1.01 * area * 0.15915494309189535);
+    exact->radius_mm = (float)radius;
+    exact->per_edge = (float)(1.0 / (LR_LISTMODE_HELD * fmin(edge[0], fmin(edge[1], edge[2]))));
 }
 
 static int32_t *find_modules(const lr_scanner *scanner, const lr_log *log)
@@ -48,7 +64,7 @@ lr_status lr_cuda_exact_init(lr_cuda_list_exact *exact,
     LR_TRY(check(model, params->log));
     exact->is_leaning = lr_listmode_is_leaning(model->scanner);
     exact->reach_mm = model->reach_mm;
-    memcpy(exact->samples, model->samples, sizeof(exact->samples));
+    find_bounds(exact, model);
     exact->module_of = find_modules(model->scanner, params->log);
     exact->modules =
         (const lr_cuda_list_module *)(const void *)lr_listmode_modules(model->scanner, params->log);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Projections by exact elements: a thread has an event. */
+ * Projections by exact elements: a thread has an event, back in a slab of slices where they are tiled. Events
+ * with time of flight have kernels of their own: together with the others' they have too few registers. */
 #include "cuda_interop/listmode/exact.cuh"
+#include "cuda_interop/listmode/slabs.cuh"
+#include "cuda_interop/overlap.cuh"
 
 namespace
 {
@@ -11,6 +14,8 @@ namespace
  * five. */
 constexpr unsigned threads = 128, blocks_at_once = 4;
 
+/* --- where the image is --- */
+
 struct atomic_add {
     __device__ void operator()(float *to, float number) const
     {
@@ -18,49 +23,138 @@ struct atomic_add {
     }
 };
 
-template <bool Leaning>
+template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
-    const lr_cuda_list_frame &frame = pass.frames[chunk.axis];
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    if (event < chunk.count) {
-        chunk.has_tof ? exact_forward<Leaning, true>(pass, frame, chunk.begin + event)
-                      : exact_forward<Leaning, false>(pass, frame, chunk.begin + event);
+    if (event < chunk.count && (chunk.has_tof != 0) == Tof) {
+        exact_forward<Leaning, Tof>(pass, pass.frames[chunk.axis], chunk.begin + event);
     }
 }
 
-template <bool Leaning>
+template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
-    const lr_cuda_list_frame &frame = pass.frames[chunk.axis];
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    if (event < chunk.count) {
-        chunk.has_tof ? exact_back<Leaning, true>(pass, frame, chunk.begin + event, atomic_add())
-                      : exact_back<Leaning, false>(pass, frame, chunk.begin + event, atomic_add());
+    if (event < chunk.count && (chunk.has_tof != 0) == Tof) {
+        exact_back<Leaning, Tof>(pass, pass.frames[chunk.axis], chunk.begin + event, atomic_add());
     }
 }
 
-dim3 blocks_of(const lr_cuda_list_pass &pass)
+/* --- back, in slabs --- */
+
+/* Of the frame's numbers shared memory has some, from one on. */
+struct slab_of_frame {
+    unsigned base; /* where number 0 would be */
+    float *image;
+
+    __device__ int32_t add_word(int at, int32_t number) const
+    {
+        int32_t before;
+        asm volatile("atom.shared.add.s32 %0, [%1], %2;"
+                     : "=r"(before)
+                     : "r"(base + 4u * (unsigned)at), "r"(number)
+                     : "memory");
+        return before;
+    }
+    __device__ void add_float(int at, float number) const
+    {
+        atomicAdd(image + at, number);
+    }
+};
+
+template <bool Leaning, bool Tof>
+__global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
+    back_in_slabs(const __grid_constant__ lr_cuda_list_pass pass)
 {
-    return dim3(((unsigned)pass.longest_chunk + threads - 1) / threads, (unsigned)pass.num_chunks);
+    const list_block block(pass, (int)blockIdx.x);
+    const bool is_tiled = block.frame.is_tiled;
+    if ((block.chunk.has_tof != 0) != Tof) {
+        return;
+    }
+    if (is_tiled) {
+        clear_slab(block);
+    }
+    begin_events();
+    const exact_unit unit(mean_log2_of<exact_sizes>(pass, block));
+    const unsigned first = (unsigned)(block.job.slices[0] * block.frame.plane);
+    const exact_sums<slab_of_frame> sums = {
+        {shared_begin() - 4u * first, pass.numbers + block.frame.begin},
+        unit.unit,
+        is_tiled ? least_exact : INFINITY,
+        0.0f};
+    const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
+    for (int event = next_events() + lane; event - lane < count; event = next_events() + lane) {
+        if (event < count) {
+            exact_back_slab<Leaning, Tof>(pass, block, event, unit.scale, sums);
+        }
+    }
+    if (is_tiled) {
+        close_slab(pass, block, {{0.0f, 0.0f, unit.scale}, false});
+    }
+}
+
+/* --- launches --- */
+
+using kernel = void (*)(const lr_cuda_list_pass);
+
+/* kernels: without time of flight, with it. */
+int launch_by_chunks(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
+{
+    const dim3 blocks(((unsigned)pass.longest_chunk + threads - 1) / threads,
+                      (unsigned)pass.num_chunks);
+    for (int tof = 0; tof < 2; tof++) {
+        if (pass.has_events[tof]) {
+            kernels[tof]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(pass);
+        }
+    }
+    return cudaGetLastError();
+}
+
+template <bool Leaning> int launch_forward(const lr_cuda_list_pass &pass)
+{
+    return launch_by_chunks({forward<Leaning, false>, forward<Leaning, true>}, pass);
+}
+
+template <bool Leaning> int launch_back(const lr_cuda_list_pass &pass)
+{
+    return launch_by_chunks({back<Leaning, false>, back<Leaning, true>}, pass);
+}
+
+template <bool Leaning> int launch_back_in_slabs(const lr_cuda_list_pass &pass)
+{
+    static std::atomic<uint64_t> devices[2];
+    static const kernel kernels[2] = {back_in_slabs<Leaning, false>, back_in_slabs<Leaning, true>};
+    for (int tof = 0; tof < 2; tof++) {
+        const cudaError_t error = allow_shared_room(kernels[tof], pass.shared_room, devices[tof]);
+        if (error != cudaSuccess) {
+            return error;
+        }
+        if (pass.has_events[tof]) {
+            kernels[tof]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads,
+                           (size_t)pass.shared_bytes, static_cast<cudaStream_t>(pass.stream)>>>(
+                pass);
+        }
+    }
+    return cudaGetLastError();
 }
 
 } // namespace
 
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass)
 {
-    const auto kernel = pass->exact.is_leaning ? forward<true> : forward<false>;
-    kernel<<<blocks_of(*pass), threads, 0, static_cast<cudaStream_t>(pass->stream)>>>(*pass);
-    return cudaGetLastError();
+    return pass->exact.is_leaning ? launch_forward<true>(*pass) : launch_forward<false>(*pass);
 }
 
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass)
 {
-    const auto kernel = pass->exact.is_leaning ? back<true> : back<false>;
-    kernel<<<blocks_of(*pass), threads, 0, static_cast<cudaStream_t>(pass->stream)>>>(*pass);
-    return cudaGetLastError();
+    if (pass->shared_bytes > 0) {
+        return pass->exact.is_leaning ? launch_back_in_slabs<true>(*pass)
+                                      : launch_back_in_slabs<false>(*pass);
+    }
+    return pass->exact.is_leaning ? launch_back<true>(*pass) : launch_back<false>(*pass);
 }

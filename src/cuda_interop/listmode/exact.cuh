@@ -11,61 +11,38 @@
 #include "cuda_interop/listmode/angle.cuh"
 #include "cuda_interop/listmode/project.cuh"
 
-/* The grid's sample points in a frame. */
-struct exact_grid {
-    int samples[3], points[3]; /* of a voxel, and of all */
-    double first_mm[3], step_mm[3];
-    float per_sample[3]; /* voxels */
-    float share;         /* of an angle, in a voxel's element */
-
-    __host__ __device__ exact_grid(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame)
-    {
-        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
-        const int sizes[3] = {frame.slices, frame.size[0], frame.size[1]};
-        double all = 1;
-        for (int c = 0; c < 3; c++) {
-            samples[c] = pass.exact.samples[axes[c]];
-            points[c] = sizes[c] * samples[c];
-            step_mm[c] = frame.voxel_mm[c] / samples[c];
-            first_mm[c] = frame.origin_mm[c] - 0.5 * (frame.voxel_mm[c] - step_mm[c]);
-            per_sample[c] = (float)(1.0 / samples[c]);
-            all *= samples[c];
-        }
-        share = (float)(0.15915494309189535 / all);
-    }
-};
-
 /* --- a line, in double --- */
 
 /* A crystal's face in a frame. */
 struct placed_face {
+    int module;
     double centre[3], across[3], along[3], normal[3], half_mm[2];
 
     __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     int crystal)
+        : module(pass.exact.module_of[crystal])
     {
         const lr_cuda_list_hit &hit = pass.events.hits[crystal];
-        const lr_cuda_list_module &module = pass.exact.modules[pass.exact.module_of[crystal]];
+        const lr_cuda_list_module &of = pass.exact.modules[module];
         const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
         for (int c = 0; c < 3; c++) {
             centre[c] = hit.mm[axes[c]];
-            across[c] = module.across[axes[c]];
-            along[c] = module.along[axes[c]];
-            normal[c] = module.normal[axes[c]];
+            across[c] = of.across[axes[c]];
+            along[c] = of.along[axes[c]];
+            normal[c] = of.normal[axes[c]];
         }
-        half_mm[0] = module.across[3];
-        half_mm[1] = module.along[3];
+        half_mm[0] = of.across[3];
+        half_mm[1] = of.along[3];
     }
 
-    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a
-     * plane. */
-    __host__ __device__ void reach(const double direction[3], double mm[3]) const
+    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a plane:
+     * by these slopes. */
+    __host__ __device__ void reach(const double slopes[2], double mm[3]) const
     {
         mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
         for (int c = 1; c < 3; c++) {
-            const double slope = direction[c] / direction[0];
-            mm[c] = half_mm[0] * fabs(across[c] - slope * across[0]) +
-                    half_mm[1] * fabs(along[c] - slope * along[0]);
+            mm[c] = half_mm[0] * fabs(across[c] - slopes[c - 1] * across[0]) +
+                    half_mm[1] * fabs(along[c] - slopes[c - 1] * along[0]);
         }
     }
 };
@@ -80,10 +57,11 @@ __host__ __device__ inline double product_of(const double a[3], const double b[3
 constexpr double exact_half = 0.04;
 constexpr int exact_pieces = 64;
 
-/* The face whose centre lies in this direction, or the other way (sign -1). */
-__host__ __device__ inline angle_face face_seen(const placed_face &face, const exact_grid &grid,
+/* The face whose centre lies in this direction, or the other way (sign -1). per_piece: of half an edge. */
+__host__ __device__ inline angle_face face_seen(const placed_face &face,
+                                                const lr_cuda_list_points &grid,
                                                 const double direction[3], double sign,
-                                                double length_mm)
+                                                double per_piece)
 {
     angle_face seen;
     for (int c = 0; c < 2; c++) {
@@ -91,9 +69,9 @@ __host__ __device__ inline angle_face face_seen(const placed_face &face, const e
         seen.along[c] = (float)(face.along[1 + c] * grid.step_mm[1 + c]);
         seen.normal[c] = (float)(face.normal[1 + c] * grid.step_mm[1 + c]);
         seen.half_mm[c] = (float)face.half_mm[c];
-        const double pieces = ceil(face.half_mm[c] / (exact_half * 0.5 * length_mm));
+        const double pieces = ceil(face.half_mm[c] * per_piece);
         seen.pieces[c] = (int)fmin(fmax(pieces, 1.0), (double)exact_pieces);
-        seen.piece_mm[c] = (float)(face.half_mm[c] / seen.pieces[c]);
+        seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
     seen.lean[0] = (float)(sign * product_of(face.across, direction));
     seen.lean[1] = (float)(sign * product_of(face.along, direction));
@@ -130,13 +108,14 @@ __host__ __device__ inline void narrow_planes(exact_walk &walk, double at, doubl
         walk.last = at > low - 1.0 && at < high + 1.0 ? walk.last : walk.first;
         return;
     }
-    const double a = (low - at) / step, b = (high - at) / step;
+    const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
     walk.first = (int)fmin(fmax(floor(fmin(a, b)), (double)walk.first), (double)walk.last);
     walk.last = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, (double)walk.last), (double)walk.first);
 }
 
-/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave. */
-__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const exact_grid &grid,
+/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave, from walk.first to walk.last. */
+__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
+                                            const lr_cuda_list_points &grid,
                                             const placed_face faces[2], const double reaches[2][3],
                                             const double direction[3], const double tof[2],
                                             exact_walk &walk)
@@ -150,33 +129,33 @@ __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass, const
         low = fmax(low, centre - most);
         high = fmin(high, centre + most);
     }
-    const double planes = grid.points[0];
-    const double first = ceil((low - grid.first_mm[0]) / grid.step_mm[0] - 1e-6);
-    const double last = floor((high - grid.first_mm[0]) / grid.step_mm[0] + 1e-6) + 1.0;
-    walk.first = (int)fmin(fmax(first, 0.0), planes);
-    walk.last = (int)fmin(fmax(last, (double)walk.first), planes);
+    const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
+    const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
+    walk.first = (int)fmin(fmax(first, (double)walk.first), (double)walk.last);
+    walk.last = (int)fmin(fmax(last, (double)walk.first), (double)walk.last);
 }
 
 /* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
  * one reach to the other; which part it is in a plane is known up to `slack`. */
-__host__ __device__ inline void find_crossings(const exact_grid &grid, const placed_face faces[2],
-                                               const double reaches[2][3],
-                                               const double direction[3], exact_walk &walk)
+__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid,
+                                               const placed_face faces[2],
+                                               const double reaches[2][3], const double slopes[2],
+                                               exact_walk &walk)
 {
-    const double apart = faces[1].centre[0] - faces[0].centre[0];
-    const double slack = fmax(reaches[0][0], reaches[1][0]) / apart;
+    const double per_apart = 1.0 / (faces[1].centre[0] - faces[0].centre[0]);
+    const double slack = fmax(reaches[0][0], reaches[1][0]) * per_apart;
     const double to_first = grid.first_mm[0] - faces[0].centre[0];
     double at[2], step[2], from[2], most[2], more[2];
     for (int c = 0; c < 2; c++) {
-        const double per_mm = 1.0 / grid.step_mm[1 + c], slope = direction[1 + c] / direction[0];
+        const double per_mm = grid.per_step[1 + c], slope = slopes[c];
         const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
         step[c] = grid.step_mm[0] * slope * per_mm;
         at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
         most[c] = fmax(here, there);
-        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] / apart;
+        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
         from[c] = slack > 0.25
                       ? most[c]
-                      : here + (there - here) * to_first / apart + fabs(there - here) * slack;
+                      : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
         narrow_planes(walk, at[c], step[c], grid.points[1 + c], most[c]);
     }
     for (int c = 0; c < 2; c++) {
@@ -186,8 +165,6 @@ __host__ __device__ inline void find_crossings(const exact_grid &grid, const pla
         walk.reach[c] = (float)(from[c] + walk.first * more[c]);
         walk.widening[c] = (float)more[c];
     }
-    walk.way = (float)((to_first + walk.first * grid.step_mm[0]) / direction[0]);
-    walk.way_step = (float)(grid.step_mm[0] / direction[0]);
 }
 
 /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard deviation:
@@ -204,25 +181,6 @@ __host__ __device__ inline void open_series(exact_time &time)
     time.even[3] = peak * of_6;
 }
 
-__host__ __device__ inline exact_time pass_time(const exact_grid &grid, const double direction[3],
-                                                double place_mm, double sigma)
-{
-    exact_time time;
-    double square = 0;
-    for (int c = 0; c < 3; c++) {
-        const double gain = direction[c] * grid.step_mm[c];
-        time.gain[c] = (float)(gain / sigma);
-        square += gain * grid.samples[c] * gain * grid.samples[c];
-    }
-    const double extent = sqrt(square);
-    time.place = (float)(place_mm / sigma);
-    time.step = (float)(grid.step_mm[0] / (direction[0] * sigma));
-    time.half = (float)(0.5 * extent / sigma);
-    time.per_mm = (float)(1.0 / (list_held * extent));
-    open_series(time);
-    return time;
-}
-
 /* --- an event --- */
 
 /* The integral of the normal distribution over places within half_width of a centre; half_width < 0.5: its
@@ -237,24 +195,21 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
     return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
 }
 
-template <bool Leaning, bool Tof> struct exact_event {
-    exact_grid grid;
-    angle_sight<Leaning> sight;
-    exact_walk walk;
-    exact_time time;
+/* The line of arranged event k between its faces, from the one at the lower end. */
+struct exact_line {
+    bool is_turned;
+    placed_face faces[2];
+    double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
+    double slopes[2], reaches[2][3];
+    double tof[2]; /* centre and sigma; 0 = none */
 
-    /* Of arranged event k. It has no planes where it sees nothing. */
-    __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int64_t k)
-        : grid(pass, frame)
+    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                   bool has_tof, int64_t k)
+        : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
+                    pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
+          faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
+                {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
     {
-        const lr_cuda_list_events &events = pass.events;
-        const int crystals[2] = {events.crystals[0][k], events.crystals[1][k]};
-        const lr_cuda_list_hit &a = events.hits[crystals[0]], &b = events.hits[crystals[1]];
-        const bool is_turned = b.mm[frame.axis] < a.mm[frame.axis];
-        const placed_face faces[2] = {{pass, frame, crystals[is_turned]},
-                                      {pass, frame, crystals[!is_turned]}};
-        double direction[3], reaches[2][3];
         for (int c = 0; c < 3; c++) {
             direction[c] = faces[1].centre[c] - faces[0].centre[c];
         }
@@ -262,37 +217,151 @@ template <bool Leaning, bool Tof> struct exact_event {
         for (int c = 0; c < 3; c++) {
             direction[c] *= per_length;
         }
-        const double sign = is_turned ? -1.0 : 1.0, length_mm = 1.0 / per_length;
-        const double tof[2] = {Tof ? sign * (double)events.tof_mm[k] : 0.0,
-                               Tof ? sigma_of(events, a, b) : 0.0};
-        faces[0].reach(direction, reaches[0]);
-        faces[1].reach(direction, reaches[1]);
+        per_along = 1.0 / direction[0];
+        slopes[0] = direction[1] * per_along;
+        slopes[1] = direction[2] * per_along;
+        length_mm = 1.0 / per_length;
+        tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
+        tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
+                                    pass.events.hits[pass.events.crystals[1][k]])
+                         : 0.0;
+        faces[0].reach(slopes, reaches[0]);
+        faces[1].reach(slopes, reaches[1]);
+    }
+
+    /* Through planes of slices[0] .. slices[1] - 1. It has none where it sees nothing. */
+    __host__ __device__ void find_walk(const lr_cuda_list_pass &pass,
+                                       const lr_cuda_list_points &grid, const int32_t slices[2],
+                                       exact_walk &walk) const
+    {
+        walk.first = slices[0] * grid.samples[0];
+        walk.last = slices[1] * grid.samples[0];
         find_planes(pass, grid, faces, reaches, direction, tof, walk);
-        find_crossings(grid, faces, reaches, direction, walk);
-        open_sight(faces, direction, length_mm);
-        if (pass.exact.module_of[crystals[0]] == pass.exact.module_of[crystals[1]]) {
-            walk.last = walk.first;
-        }
-        if (Tof) {
-            const double place_mm =
-                (grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) /
-                    direction[0] -
-                0.5 * length_mm - tof[0];
-            time = pass_time(grid, direction, place_mm, tof[1]);
-        }
+        find_crossings(grid, faces, reaches, slopes, walk);
+        walk.way = (float)((grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) *
+                           per_along);
+        walk.way_step = (float)(grid.step_mm[0] * per_along);
+        walk.last = faces[0].module == faces[1].module ? walk.first : walk.last;
         walk.plane = walk.first - 1;
         walk.is_turned = false;
         for (int c = 0; c < 2; c++) {
             walk.point[c] = walk.low[c] = walk.high[c] = 0;
         }
     }
+};
+
+__host__ __device__ inline exact_time pass_time(const lr_cuda_list_points &grid,
+                                                const exact_line &line, double place_mm)
+{
+    const double per_sigma = 1.0 / line.tof[1];
+    exact_time time;
+    double square = 0;
+    for (int c = 0; c < 3; c++) {
+        const double gain = line.direction[c] * grid.step_mm[c];
+        time.gain[c] = (float)(gain * per_sigma);
+        square += gain * grid.samples[c] * gain * grid.samples[c];
+    }
+    const double per_extent = per_root(square), extent = square * per_extent;
+    time.place = (float)(place_mm * per_sigma);
+    time.step = (float)(grid.step_mm[0] * line.per_along * per_sigma);
+    time.half = (float)(0.5 * extent * per_sigma);
+    time.per_mm = (float)(per_extent * (1.0 / list_held));
+    open_series(time);
+    return time;
+}
+
+/* Slices of the frame's that an event's elements are in, and how many points of a plane of them: 0 where one
+ * step of two by two holds them, 1 along one axis, 2. */
+__host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
+                                                 const lr_cuda_list_frame &frame, bool has_tof,
+                                                 int64_t k, int32_t slices[2])
+{
+    const lr_cuda_list_points &grid = frame.points;
+    const exact_line line(pass, frame, has_tof, k);
+    const int32_t all[2] = {0, frame.slices};
+    exact_walk walk;
+    line.find_walk(pass, grid, all, walk);
+    slices[0] = walk.first / grid.samples[0];
+    slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : slices[0];
+    uint32_t wide = 0;
+    for (int c = 0; c < 2; c++) {
+        const float last = (float)(walk.last - walk.first);
+        wide += fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]) > 1.0f ? 1 : 0;
+    }
+    return wide;
+}
+
+/* Who takes an event's elements, up to two at a time, in units of the grid's `share`, comes as a type with
+ *   void open(j, at)            element j will be one of this number; it may be any of the frame
+ *   void take(j, at, element)   it is */
+template <class Each> struct exact_each {
+    Each &each;
+    float share;
+
+    __host__ __device__ void open(int, int)
+    {
+    }
+    __host__ __device__ void take(int, int at, float element)
+    {
+        if (element > 0.0f) {
+            each(at, element * share);
+        }
+    }
+};
+
+/* Reads numbers before their elements are known: meanwhile they are on their way. */
+struct exact_reader {
+    const float *numbers;
+    float sum, held[2];
+
+    __host__ __device__ void open(int j, int at)
+    {
+        held[j] = numbers[at];
+    }
+    __host__ __device__ void take(int j, int, float element)
+    {
+        sum += element * held[j];
+    }
+};
+
+/* Of an event in some of its frame's slices. */
+template <bool Leaning, bool Tof> struct exact_event {
+    const lr_cuda_list_points &grid;
+    angle_sight<Leaning> sight;
+    exact_walk walk;
+    exact_time time;
+
+    __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
+                                    int64_t k, const int32_t slices[2])
+        : grid(frame.points)
+    {
+        const exact_line line(pass, frame, Tof, k);
+        line.find_walk(pass, grid, slices, walk);
+        if (is_empty()) {
+            return;
+        }
+        open_sight(line.faces, line.direction, line.length_mm);
+        if (Tof) {
+            const double place_mm =
+                (grid.first_mm[0] + walk.first * grid.step_mm[0] - line.faces[0].centre[0]) *
+                    line.per_along -
+                0.5 * line.length_mm - line.tof[0];
+            time = pass_time(grid, line, place_mm);
+        }
+    }
+
+    __host__ __device__ bool is_empty() const
+    {
+        return walk.first >= walk.last;
+    }
 
     __host__ __device__ void open_sight(const placed_face faces[2], const double direction[3],
                                         double length_mm)
     {
         const placed_face &low = faces[0], &high = faces[1];
-        sight.near_face = face_seen(low, grid, direction, -1.0, length_mm);
-        sight.far_face = face_seen(high, grid, direction, 1.0, length_mm);
+        const double per_piece = 2.0 / (exact_half * length_mm);
+        sight.near_face = face_seen(low, grid, direction, -1.0, per_piece);
+        sight.far_face = face_seen(high, grid, direction, 1.0, per_piece);
         sight.length_mm = (float)length_mm;
         sight.across_across = (float)product_of(low.across, high.across);
         sight.normal_across = (float)product_of(low.normal, high.across);
@@ -407,20 +476,30 @@ template <bool Leaning, bool Tof> struct exact_event {
         ways[1] = walk.is_turned ? walk.way_mm : rest;
     }
 
-    /* Number of the voxel in row 0 of the frame's plane that a point along u is in. */
-    __host__ __device__ static int number_of(const lr_cuda_list_frame &frame, float plane, float u)
+    /* Number of voxel (0, 0) of a plane of the frame's. */
+    __host__ __device__ static int begin_of(const lr_cuda_list_frame &frame, float plane)
     {
-        return (int)plane * frame.plane + ((int)u + frame.window[0] - 1) * frame.pitch +
-               frame.window[1] - 1;
+        return (int)plane * frame.plane + (frame.window[0] - 1) * frame.pitch + frame.window[1] - 1;
     }
 
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
     template <class Each>
     __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
     {
+        exact_each<Each> taker = {each, grid.share};
+        give_elements(frame, taker);
+    }
+
+    /* The same to a taker, with elements of 0 among them. */
+    template <class Taker>
+    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, Taker &taker)
+    {
+        if (is_empty()) {
+            return;
+        }
         if constexpr (!Leaning) {
             if (sight.has_columns()) {
-                each_of_columns(frame, each);
+                give_columns(frame, taker);
                 return;
             }
         }
@@ -428,27 +507,32 @@ template <bool Leaning, bool Tof> struct exact_event {
             const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
             float ways[2];
             find_ways(ways);
-            float element = sight.angle(off, ways) * grid.share;
+            float element = sight.angle(off, ways);
             if (element > 0.0f) {
                 const float plane = voxel_along(0, walk.plane);
                 const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
+                const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
+                taker.open(0, at);
                 if (Tof) {
                     element *= time_weight(middle_of_plane(plane) +
                                            middle_along(1, u, walk.point[0], off[0]) +
                                            middle_along(2, v, walk.point[1], off[1]));
                 }
-                each(number_of(frame, plane, u) + (int)v, element);
+                taker.take(0, at, element);
             }
         }
     }
 
     /* The same, two by two points at once. Lines alike have about as many planes with elements, and those have
-     * one or two points along either axis: lanes of a warp then do the same. */
-    template <class Each>
-    __host__ __device__ void each_of_columns(const lr_cuda_list_frame &frame, Each &each)
+     * one or two points along either axis: lanes of a warp then do the same. Where there is no second point,
+     * its number is that of a voxel or of the margin. */
+    template <class Taker>
+    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, Taker &taker)
     {
+        const bool are_small = sight.are_small();
         while (walk_on(2)) {
             const float plane = voxel_along(0, walk.plane);
+            const int begin = begin_of(frame, plane);
             float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
             find_ways(ways);
 #pragma unroll
@@ -465,18 +549,23 @@ template <bool Leaning, bool Tof> struct exact_event {
             const int columns = walk.high[0] - walk.point[0];
             for (int i = 0; i < 2 && i < columns; i++) {
                 const float off = off_along(0, walk.point[0] + i);
-                const angle_column column = sight.column(off, ways);
                 const float u = voxel_along(1, walk.point[0] + i);
                 const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
-                const int number = number_of(frame, plane, u);
+                const int number = begin + (int)u * frame.pitch;
+                const int at[2] = {number + (int)v[0], number + (int)v[1]};
+                taker.open(0, at[0]);
+                taker.open(1, at[1]);
+                const angle_column column = sight.column(off, ways);
+                float elements[2];
+                column.find_angles(along, sight.far_face.half_mm[1], are_small, elements);
 #pragma unroll
                 for (int j = 0; j < 2; j++) {
-                    float element = column.angle(along[j], sight.far_face.half_mm[1]) * grid.share;
+                    float element = elements[j];
                     element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
-                    if (element > 0.0f) {
-                        element *= Tof ? time_weight(middles[j] + more) : 1.0f;
-                        each(number + (int)v[j], element);
+                    if (Tof && element > 0.0f) {
+                        element *= time_weight(middles[j] + more);
                     }
+                    taker.take(j, at[j], element);
                 }
             }
         }
@@ -493,11 +582,11 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
     if (place < 0) {
         return;
     }
-    const float *numbers = pass.numbers + frame.begin;
-    float sum = 0.0f;
-    exact_event<Leaning, Tof> event(pass, frame, k);
-    event.each_element(frame, [&](int at, float element) { sum += element * numbers[at]; });
-    pass.values[place] = sum;
+    const int32_t all[2] = {0, frame.slices};
+    exact_reader reader = {pass.numbers + frame.begin, 0.0f, {0.0f, 0.0f}};
+    exact_event<Leaning, Tof> event(pass, frame, k, all);
+    event.give_elements(frame, reader);
+    pass.values[place] = reader.sum * frame.points.share;
 }
 
 /* Points of a voxel that come one after the other are added as one. */
@@ -510,9 +599,10 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     if (value == 0.0f) {
         return;
     }
+    const int32_t all[2] = {0, frame.slices};
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Tof> event(pass, frame, k);
+    exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.each_element(frame, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) {
@@ -526,6 +616,101 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     if (sum != 0.0f) {
         add(numbers + held, sum * value);
     }
+}
+
+/* --- back, in slabs --- */
+
+/* How much an event adds to a voxel at most, about: a point sees one of the faces from half of the line's
+ * length or more, but for what a face is wide. Nothing is known of faces that are next to each other. */
+struct exact_sizes {
+    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block,
+                                        int event)
+    {
+        const int64_t k = block.chunk.begin + event;
+        const lr_cuda_list_events &events = pass.events;
+        const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
+        const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
+        float square = 0.0f;
+        for (int c = 0; c < 3; c++) {
+            const float along = (float)(b.mm[c] - a.mm[c]);
+            square += along * along;
+        }
+        const float way = 0.5f * sqrtf(square) - pass.exact.radius_mm;
+        const float density = block.chunk.has_tof != 0
+                                  ? fminf(0.4f / (float)sigma_of(events, a, b), pass.exact.per_edge)
+                                  : 1.0f;
+        const float most = pass.exact.face / (way * way) * density;
+        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
+    }
+};
+
+/* What values of a block are multiplied by, a power of two: the largest elements of events of the usual size
+ * are whole numbers of 26 bits then. */
+struct exact_unit {
+    float scale, unit;
+
+    __host__ __device__ explicit exact_unit(double mean_log2)
+    {
+        const int exponent = (int)fmin(fmax(26.0 - floor(mean_log2), -100.0), 120.0);
+        scale = ldexpf(1.0f, exponent);
+        unit = ldexpf(1.0f, -exponent);
+    }
+};
+
+/* Sums of a slab in whole numbers of 32 bits, as which shared memory adds faster than as floats. Elements can
+ * be as small as one likes: what has fewer than 14 bits is added to the image as a float, that no voxel may
+ * lose more than 3e-5 of what it has; what has more than 30, too. Where a sum goes beyond its word, 2^32 are
+ * added to the image. Slab:
+ *   int32_t add_word(at, number)   what was there before
+ *   void add_float(at, number)     to the image */
+template <class Slab> struct exact_sums {
+    Slab slab;
+    float unit, least; /* least: of words; infinite where there are none */
+    float scaled;      /* the event's value */
+
+    __host__ __device__ void open(int, int)
+    {
+    }
+    __host__ __device__ void take(int, int at, float element)
+    {
+        add(at, element * scaled);
+    }
+    __host__ __device__ void add(int at, float number) const
+    {
+        const float size = fabsf(number);
+        if (size >= least && size < 1073741824.0f) {
+            const int32_t term = word_of(number), before = slab.add_word(at, term);
+            const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
+            if (((before ^ after) & (term ^ after)) < 0) {
+                slab.add_float(at, copysignf(4294967296.0f, number) * unit);
+            }
+        } else if (number != 0.0f) {
+            slab.add_float(at, number * unit);
+        }
+    }
+};
+
+constexpr float least_exact = 16384.0f;
+
+/* In the block's slices; numbers are counted from the frame's first one. sums are without an event's value,
+ * which is left as it is where its product with the scale is not a number with all digits. */
+template <bool Leaning, bool Tof, class Slab>
+__host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
+                                         int event, float scale, exact_sums<Slab> sums)
+{
+    const float value = value_of(pass, block, event), size = fabsf(value * scale);
+    if (value == 0.0f) {
+        return;
+    }
+    if (size > 1e-20f && size < 1e30f) {
+        sums.scaled = value * scale * block.frame.points.share;
+    } else {
+        sums.scaled = value * block.frame.points.share;
+        sums.unit = 1.0f;
+        sums.least = INFINITY;
+    }
+    exact_event<Leaning, Tof> of(pass, block.frame, block.chunk.begin + event, block.job.slices);
+    of.give_elements(block.frame, sums);
 }
 
 #endif

@@ -6,6 +6,7 @@
 #define LR_CUDA_LISTMODE_LANES_CUH
 
 #include <cmath>
+#include <cstdint>
 
 /* To a few units in the last place; 0 below the normal numbers. */
 __host__ __device__ inline float power_of_two(float x)
@@ -80,6 +81,16 @@ __host__ __device__ inline float nearest_whole(float x, int *whole)
     *whole = (int)(moved - magic);
 #endif
     return moved - magic;
+}
+
+/* The same of one whose magnitude is below 2^31. */
+__host__ __device__ inline int32_t word_of(float x)
+{
+#ifdef __CUDA_ARCH__
+    return __float2int_rn(x);
+#else
+    return (int32_t)lrintf(x);
+#endif
 }
 
 /* Whether it is so for any of the lanes of a warp that come here together. */

@@ -5,7 +5,7 @@
 #ifndef LR_CUDA_LISTMODE_ORDER_CUH
 #define LR_CUDA_LISTMODE_ORDER_CUH
 
-#include "cuda_interop/listmode/walk.cuh"
+#include "cuda_interop/listmode/exact.cuh"
 
 /* Slices beyond the last that a key can name count as that one. */
 constexpr int list_last_key = 0x7fff, list_key_bits = 15;
@@ -17,15 +17,30 @@ __host__ __device__ inline uint32_t window_class(const line_walk &walk)
     return half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
 }
 
-__host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, int event)
+/* Slices that an event's line meets, and how large its windows are. */
+__host__ __device__ inline uint32_t find_extent(const lr_cuda_list_ordering &ordering, int event,
+                                                int32_t slices[2])
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
+    const bool has_tof = ordering.has_tof != 0;
+    if (ordering.pass.exact.modules != nullptr) {
+        return exact_extent(ordering.pass, frame, has_tof, event, slices);
+    }
     const int32_t all[2] = {0, frame.slices};
-    const line_walk walk = find_walk(ordering.pass, frame, ordering.has_tof != 0, event, all);
-    const int first = walk.slices[0] < list_last_key ? walk.slices[0] : list_last_key;
-    const int last = walk.slices[1] < list_last_key ? walk.slices[1] : list_last_key;
+    const line_walk walk = find_walk(ordering.pass, frame, has_tof, event, all);
+    slices[0] = walk.slices[0];
+    slices[1] = walk.slices[1];
+    return window_class(walk);
+}
+
+__host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, int event)
+{
+    int32_t slices[2];
+    const uint32_t wide = find_extent(ordering, event, slices);
+    const int first = slices[0] < list_last_key ? slices[0] : list_last_key;
+    const int last = slices[1] < list_last_key ? slices[1] : list_last_key;
     ordering.keys[event] =
-        window_class(walk) << 2 * list_key_bits | (uint32_t)first << list_key_bits | (uint32_t)last;
+        wide << 2 * list_key_bits | (uint32_t)first << list_key_bits | (uint32_t)last;
     ordering.numbers[event] = event;
 }
 

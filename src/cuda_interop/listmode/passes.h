@@ -15,9 +15,18 @@ extern "C" {
 
 enum {
     LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
+    LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
     LR_CUDA_LIST_AXES = 3
 };
+
+/* Sample points of exact elements in a frame: along axis, across[0], across[1]. */
+typedef struct lr_cuda_list_points {
+    int32_t samples[3], points[3]; /* of a voxel, and of all */
+    double first_mm[3], step_mm[3], per_step[3];
+    float per_sample[3]; /* voxels */
+    float share;         /* of an angle, in a voxel's element */
+} lr_cuda_list_points;
 
 /* The grid's slices across an axis: voxel (u, v) of slice s is at s plane + (u + window[0] - 1) pitch +
  * v + window[1] - 1. Margins of zeros, in which kernels may read and add, are shared by neighbours. */
@@ -36,6 +45,7 @@ typedef struct lr_cuda_list_frame {
     double per_voxel[3]; /* of one mm */
     double uu, uv, vv; /* equation 3 for a line along the axis: line_walk has them for each line */
     float most[2];     /* that an element without, with time of flight can be */
+    lr_cuda_list_points points;
 } lr_cuda_list_frame;
 
 /* Numbers of some slices, with the margin behind them. */
@@ -71,9 +81,10 @@ typedef struct lr_cuda_list_module {
 typedef struct lr_cuda_list_exact {
     const lr_cuda_list_module *modules; /* NULL = the kernel is another one */
     const int32_t *module_of;           /* of crystals */
-    int32_t samples[3];                 /* of a voxel, along the grid's axes */
     bool is_leaning;                    /* modules share no axial direction */
-    double reach_mm;                    /* of struct lr_listmode_model */
+    float face, radius_mm; /* the largest face over 2 pi, mm^2, and half of its diagonal */
+    float per_edge;        /* the largest mean density of time of flight in a voxel */
+    double reach_mm;       /* of struct lr_listmode_model */
 } lr_cuda_list_exact;
 
 /* An event's line with what its slices need. Places along it are in standard deviations from the centre of
@@ -127,6 +138,7 @@ typedef struct lr_cuda_list_pass {
     lr_cuda_list_tube tube;
     lr_cuda_list_events events;
     lr_cuda_list_exact exact;
+    bool has_events[2];     /* without, with time of flight */
     bool is_line, as_paper; /* is_line: exact elements, too, are found around thin lines */
     const lr_cuda_list_chunk *chunks;
     const lr_cuda_list_job *jobs;
@@ -255,7 +267,7 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass);
 /* Adds to numbers. */
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass);
 
-/* By exact elements, without jobs: values, and adding to numbers. */
+/* By exact elements: values, and adding to numbers, by jobs where frames are tiled, else by chunks. */
 int lr_cuda_launch_exact_forward(const lr_cuda_list_pass *pass);
 int lr_cuda_launch_exact_back(const lr_cuda_list_pass *pass);
 

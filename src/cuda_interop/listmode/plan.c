@@ -15,15 +15,24 @@
 enum {
     JOBS_PER_PROCESSOR = 4, /* usually, so that none waits long for another */
     LONGEST_CHUNK = 1 << 16,
-    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew */
+    LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
+    LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
-    LINE_WORK = 8     /* finding a line, in slices that it meets */
+    LINE_WORK = 8,    /* finding a line, in slices that it meets */
+    EXACT_WORK = 2    /* the same, where these have exact elements */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
 static const int64_t usual_partial = INT64_C(1) << 26;
 
 /* --- frames --- */
+
+static int32_t least_slices(const struct lr_listmode_model *model, int axis)
+{
+    return model->kernel == LR_LISTMODE_EXACT
+               ? (LEAST_PLANES + model->samples[axis] - 1) / model->samples[axis]
+               : LEAST_SLICES;
+}
 
 /* Voxels that the shares of any line span at most along an axis. */
 static int widest(const struct lr_listmode_model *model, int axis)
@@ -52,6 +61,24 @@ static bool has_events(const struct lr_listmode_events *events, int axis)
     return has;
 }
 
+static void init_points(const struct lr_listmode_model *model, lr_cuda_list_frame *frame)
+{
+    const int axes[3] = {frame->axis, frame->across[0], frame->across[1]};
+    lr_cuda_list_points *points = &frame->points;
+    double all = 1;
+    for (int k = 0; k < 3; k++) {
+        const int samples = model->samples[axes[k]];
+        points->samples[k] = samples;
+        points->points[k] = (int32_t)(model->grid.size[axes[k]] * (int64_t)samples);
+        points->step_mm[k] = frame->voxel_mm[k] / samples;
+        points->per_step[k] = samples / frame->voxel_mm[k];
+        points->first_mm[k] = frame->origin_mm[k] - 0.5 * (frame->voxel_mm[k] - points->step_mm[k]);
+        points->per_sample[k] = (float)(1.0 / samples);
+        all *= samples;
+    }
+    points->share = (float)(0.15915494309189535 / all);
+}
+
 static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
                        lr_cuda_list_frame *frame)
 {
@@ -69,6 +96,7 @@ static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
         frame->origin_mm[k] = grid->origin_mm[axes[k]];
         frame->per_voxel[k] = 1.0 / frame->voxel_mm[k];
     }
+    init_points(params->model, frame);
     for (int k = 0; k < 2; k++) {
         frame->reach[k] = frame->size[k] + frame->window[k] - 1;
     }
@@ -105,7 +133,7 @@ static lr_status init_frames(struct lr_cuda_list_plan *plan,
         init_frame(params, axis, frame);
         LR_TRY(lay_out_frame(frame, plan->num_numbers, params->log));
         const int32_t slices = slices_of_slab(frame, params->shared_room);
-        frame->is_tiled = slices >= LEAST_SLICES || slices == frame->slices;
+        frame->is_tiled = slices >= least_slices(params->model, axis) || slices == frame->slices;
         if (frame->has_events) {
             plan->num_numbers += (lr_cuda_list_cells(frame, frame->slices) + 3) / 4 * 4;
         }
@@ -174,7 +202,13 @@ struct portion {
     int64_t events[2];
     int32_t slices[2];                /* that they may meet */
     const lr_cuda_list_piece *pieces; /* of an order; NULL = none */
+    int32_t line_work;
 };
+
+static int32_t line_work(const struct planning *planning)
+{
+    return planning->params->model->kernel == LR_LISTMODE_EXACT ? EXACT_WORK : LINE_WORK;
+}
 
 /* The slice in which time of flight puts an event; it may be beyond the grid. */
 static double centre_slice(const struct planning *planning, int axis, int64_t k)
@@ -189,7 +223,9 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
 /* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
-    return LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm / frame->voxel_mm[0] + 1.5;
+    const double reach_mm = LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm +
+                            planning->params->model->reach_mm;
+    return reach_mm / frame->voxel_mm[0] + 1.5;
 }
 
 /* Slices that events begin .. end - 1 of a group, which are sorted, may meet. */
@@ -274,7 +310,7 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
     if (portion->pieces == NULL) {
-        return count * (slices[1] - slices[0] + LINE_WORK);
+        return count * (slices[1] - slices[0] + portion->line_work);
     }
     int64_t work = 0;
     for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) {
@@ -283,7 +319,7 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
         const int64_t high = smaller(piece->slices[1], slices[1]);
         const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
         work += larger(high - low, 0) * piece->visits / length;
-        work += LINE_WORK * piece_events(count - k * LR_CUDA_LIST_PIECE);
+        work += portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
     }
     return work;
 }
@@ -360,7 +396,8 @@ static bool is_full(const struct planning *planning, int64_t more)
 static struct portion next_portion(const struct planning *planning, int group, int64_t first,
                                    int64_t end)
 {
-    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)}};
+    struct portion portion = {.events = {first, smaller(first + planning->chunk_events, end)},
+                              .line_work = line_work(planning)};
     find_slices(planning, group, portion.events, portion.slices);
     return portion;
 }
@@ -391,7 +428,8 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                   .slices = {INT32_MAX, 0},
                                   .pieces = order->pieces +
                                             order->first[r * LR_LISTMODE_GROUPS + group] +
-                                            (first - ends[0]) / LR_CUDA_LIST_PIECE};
+                                            (first - ends[0]) / LR_CUDA_LIST_PIECE,
+                                  .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
     int64_t work = work_of(&portion, portion.slices);
     while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
@@ -453,7 +491,8 @@ static int64_t find_job_work(const struct planning *planning, int64_t r)
         const int64_t *ends = &planning->params->events->groups[r][g];
         const struct portion all = {.events = {ends[0], ends[1]},
                                     .pieces =
-                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g]};
+                                        order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
+                                    .line_work = line_work(planning)};
         work += work_of(&all, (const int32_t[2]){0, INT32_MAX});
     }
     return work / jobs_of(planning->params) + 1;

@@ -98,6 +98,15 @@ __host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const l
     return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
 }
 
+/* How large an event is among those of a block: its value. */
+struct list_sizes {
+    __host__ __device__ static float of(const lr_cuda_list_pass &pass, const list_block &block,
+                                        int event)
+    {
+        return fabsf(value_of(pass, block, event));
+    }
+};
+
 /* Which values are taken, by their sizes, and what they are multiplied by on their way to the tile. */
 struct list_taking {
     float low, high, scale;

@@ -54,7 +54,8 @@ template <bool Leaning, bool Tof>
 void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                  visiting &taker)
 {
-    exact_event<Leaning, Tof> event(pass, frame, k);
+    const int32_t all[2] = {0, frame.slices};
+    exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.each_element(frame, taking{&taker});
 }
 

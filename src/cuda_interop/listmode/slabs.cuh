@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What blocks of a device have in shared memory: a slab of the image, the sums that events add to it, and
+ * which events are next. Sums are whole numbers, as which shared memory adds about six times as fast as it
+ * does floats. For one kernel at a time: each file that includes it has its own. */
+#ifndef LR_CUDA_LISTMODE_SLABS_CUH
+#define LR_CUDA_LISTMODE_SLABS_CUH
+
+#include "cuda_interop/listmode/project.cuh"
+
+namespace
+{
+
+constexpr int most_threads = LR_CUDA_LIST_THREADS;
+
+extern __shared__ float4 shared_numbers[];
+
+/* --- tiles --- */
+
+/* Where a block's numbers begin in shared memory, in a register: found anew for each use, which compilers
+ * like to do, it takes longer than what it is used for. After the barrier behind which they are there. */
+__device__ unsigned shared_begin()
+{
+    unsigned begin;
+    asm volatile("mov.u32 %0, %1;"
+                 : "=r"(begin)
+                 : "r"((unsigned)__cvta_generic_to_shared(shared_numbers))
+                 : "memory");
+    return begin;
+}
+
+/* Zeros are added, too: to branch around them takes longer. */
+struct shared_sums {
+    unsigned base; /* in shared memory */
+
+    __device__ void add(int at, float number) const
+    {
+        asm volatile("red.shared.add.s32 [%0], %1;"
+                     :
+                     : "r"(base + 4u * (unsigned)at), "r"(__float2int_rn(number))
+                     : "memory");
+    }
+};
+
+/* A sixth as fast, for values that differ too much to be whole numbers of one unit. */
+struct shared_floats {
+    unsigned base;
+
+    __device__ void add(int at, float number) const
+    {
+        if (number != 0.0f) {
+            asm volatile("red.shared.add.f32 [%0], %1;"
+                         :
+                         : "r"(base + 4u * (unsigned)at), "f"(number)
+                         : "memory");
+        }
+    }
+};
+
+template <class Sums> __device__ Sums sums_of_block()
+{
+    return {shared_begin()};
+}
+
+struct global_sums {
+    float *numbers;
+
+    __device__ void add(int at, float number) const
+    {
+        if (number != 0.0f) {
+            atomicAdd(numbers + at, number);
+        }
+    }
+};
+
+/* --- which events are next --- */
+
+/* The number of events that warps of the block have taken. */
+__shared__ int num_taken;
+
+/* The next events of a warp: the first one's number. Warps whose lines are short take more. */
+__device__ int next_events()
+{
+    constexpr unsigned all = 0xffffffffu;
+    __syncwarp();
+    const int first = threadIdx.x % 32 == 0 ? atomicAdd(&num_taken, 32) : 0;
+    return __shfl_sync(all, first, 0);
+}
+
+__device__ void begin_events()
+{
+    if (threadIdx.x == 0) {
+        num_taken = 0;
+    }
+    __syncthreads();
+}
+
+/* --- sums --- */
+
+/* The sum over the block's threads, for all of them. */
+__device__ double sum_of_block(double mine)
+{
+    __shared__ double sums[most_threads / 32];
+    for (int lanes = 16; lanes > 0; lanes /= 2) {
+        mine += __shfl_xor_sync(0xffffffffu, mine, lanes);
+    }
+    if (threadIdx.x % 32 == 0) {
+        sums[threadIdx.x / 32] = mine;
+    }
+    __syncthreads();
+    double sum = 0;
+    for (unsigned warp = 0; warp < blockDim.x / 32; warp++) {
+        sum += sums[warp];
+    }
+    __syncthreads();
+    return sum;
+}
+
+/* Events whose values are not taken with the others. */
+__shared__ int num_others, others[most_others];
+
+/* The mean of the logarithms of the events' sizes, of some of them. */
+template <class Sizes>
+__device__ double mean_log2_of(const lr_cuda_list_pass &pass, const list_block &block)
+{
+    const int samples = min((int)blockDim.x, block.chunk.count);
+    float size = 0;
+    if ((int)threadIdx.x < samples) {
+        size = Sizes::of(pass, block, sample_event(block, (int)threadIdx.x, samples));
+    }
+    const bool is_any = size > 0.0f && size < INFINITY;
+    const double logs = sum_of_block(is_any ? (double)log2f(size) : 0.0);
+    const double count = sum_of_block(is_any ? 1.0 : 0.0);
+    return count > 0 ? logs / count : 0.0;
+}
+
+/* The sum of the values that are taken; the others are listed. */
+__device__ double add_values(const lr_cuda_list_pass &pass, const list_block &block,
+                             const list_taking &taking)
+{
+    double total = 0;
+    for (int event = (int)threadIdx.x; event < block.chunk.count; event += (int)blockDim.x) {
+        const float value = value_of(pass, block, event);
+        if (taking.takes(value)) {
+            total += (double)fabsf(value);
+        } else if (value != 0.0f) {
+            const int other = atomicAdd(&num_others, 1);
+            others[min(other, most_others - 1)] = event;
+        }
+    }
+    return sum_of_block(total);
+}
+
+/* What a block adds up: whole numbers, or floats. */
+struct slab_sums {
+    list_taking taking;
+    bool are_floats;
+};
+
+/* To be cleared behind the next barrier. */
+__device__ void clear_slab(const list_block &block)
+{
+    const int quads = (block.cells() + 3) / 4;
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
+        shared_numbers[k] = make_float4(0, 0, 0, 0);
+    }
+}
+
+/* Clears the slab, and finds what its events' values are multiplied by. */
+__device__ slab_sums open_slab(const lr_cuda_list_pass &pass, const list_block &block)
+{
+    clear_slab(block);
+    if (threadIdx.x == 0) {
+        num_others = 0;
+    }
+    /* Behind its barriers all is cleared. */
+    list_taking taking = take_usual(mean_log2_of<list_sizes>(pass, block));
+    const double total = add_values(pass, block, taking);
+    taking.scale = fixed_scale(block, total);
+    return num_others > most_others ? slab_sums{take_all(), true} : slab_sums{taking, false};
+}
+
+/* Four sums at once, where the device adds so many. */
+__device__ void add_quad(float4 *to, const float4 &quad)
+{
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    atomicAdd(to, quad);
+#else
+    float *numbers = reinterpret_cast<float *>(to);
+    atomicAdd(numbers, quad.x);
+    atomicAdd(numbers + 1, quad.y);
+    atomicAdd(numbers + 2, quad.z);
+    atomicAdd(numbers + 3, quad.w);
+#endif
+}
+
+__device__ float4 quad_of(int k, const slab_sums &held)
+{
+    const int4 sum = reinterpret_cast<const int4 *>(shared_numbers)[k];
+    const float unit = 1.0f / held.taking.scale;
+    return held.are_floats ? shared_numbers[k]
+                           : make_float4((float)sum.x * unit, (float)sum.y * unit,
+                                         (float)sum.z * unit, (float)sum.w * unit);
+}
+
+__device__ void close_slab(const lr_cuda_list_pass &pass, const list_block &block,
+                           const slab_sums &held)
+{
+    float4 *to = reinterpret_cast<float4 *>(block.numbers(pass));
+    const int quads = (block.cells() + 3) / 4;
+    __syncthreads();
+    for (int k = (int)threadIdx.x; k < quads; k += (int)blockDim.x) {
+        const float4 quad = quad_of(k, held);
+        if (quad.x != 0 || quad.y != 0 || quad.z != 0 || quad.w != 0) {
+            add_quad(to + k, quad);
+        }
+    }
+}
+
+} // namespace
+
+#endif
