@@ -119,6 +119,7 @@ typedef struct lr_events_source {
                                   crystals keep the numbers of the file */
     bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
                           warning says where, and the events before it are what there is */
+    int threads;       /* 0 = all processors; the events are the same for any number */
     const lr_log *log;
 } lr_events_source;
 

@@ -27,6 +27,20 @@ lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *ev
     return stream->waiting == LR_EVENTS_AT_ONCE ? lr_event_stream_flush(stream) : LR_OK;
 }
 
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
+                               int64_t count)
+{
+    LR_TRY(lr_event_stream_flush(stream));
+    if (count == 0 || stream->sink == NULL) {
+        return LR_OK;
+    }
+    stream->info->weight += (double)count;
+    stream->num_added += count;
+    const lr_status status = stream->sink->take(stream->sink->user, events, count);
+    stream->is_refused = status != LR_OK;
+    return status;
+}
+
 lr_status lr_events_need_scanner(const lr_events_source *source)
 {
     FILE *file = source->scanner == NULL ? lr_file_open(source->path, "", source->log) : NULL;

@@ -24,6 +24,10 @@ struct lr_event_stream {
 /* One event of a file; a status other than LR_OK is the sink's and ends the reading. */
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
 
+/* Many events of weight 1, handed on at once behind those that wait. */
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
+                               int64_t count);
+
 /* Hands on what waits. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);
 
