@@ -141,6 +141,19 @@ typedef struct lr_event_list {
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
+/* Events in a row. */
+typedef struct lr_event_span {
+    const lr_event *events; /* [count] */
+    int64_t count;
+    int threads; /* 0 = all processors */
+} lr_event_span;
+
+/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count]. */
+LR_API void lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
+
+/* Of each event its weight. weights: [count]. */
+LR_API void lr_events_weights(const lr_event_span *span, float *weights);
+
 /* What is known of the events of a list beside the list. */
 typedef struct lr_event_corrections {
     int64_t count;   /* events, in the order of the list's file */

@@ -270,6 +270,9 @@ void lr_event_list_destroy(lr_event_list *list)
 struct binning {
     const lr_lors *lors;
     const lr_log *log;
+    int threads;
+    int64_t *numbers; /* owned [room] of the events at hand */
+    int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
 };
@@ -277,10 +280,14 @@ struct binning {
 static lr_status bin(void *user, const lr_event *events, int64_t count)
 {
     struct binning *binning = user;
+    LR_TRY(lr_grow(&binning->numbers, &binning->room, count,
+                   &(struct lr_items){sizeof(*binning->numbers), "events", binning->log}));
+    lr_events_lors(binning->lors, &(lr_event_span){events, count, binning->threads},
+                   binning->numbers);
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
-        const int64_t lor = lr_lors_number(binning->lors, event->crystals[0], event->crystals[1]);
-        if (lor < 0 || !lr_lors_in_coincidence(binning->lors, lor)) {
+        const int64_t lor = binning->numbers[k];
+        if (lor < 0) {
             binning->not_in_coincidence++;
             continue;
         }
@@ -306,7 +313,7 @@ static lr_status finish_binning(struct binning *binning, lr_prompts_delayeds *da
 lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
                         lr_prompts_delayeds *data, lr_events_info *info)
 {
-    struct binning binning = {.lors = lors, .log = source->log};
+    struct binning binning = {.lors = lors, .log = source->log, .threads = source->threads};
     const lr_event_sink sink = {bin, &binning};
     lr_events_source exact = *source;
     lr_events_info own = {0};
@@ -321,6 +328,7 @@ lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
     }
     lr_lor_sums_destroy(&binning.prompts);
     lr_lor_sums_destroy(&binning.delayeds);
+    free(binning.numbers);
     lr_events_info_finish(&own);
     return status;
 }
