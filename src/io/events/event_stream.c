@@ -11,7 +11,7 @@ lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;
     stream->waiting = 0;
-    if (count == 0 || stream->sink == NULL) {
+    if (count == 0 || stream->sink == NULL || lr_event_stream_skips(stream)) {
         return LR_OK;
     }
     const lr_status status = stream->sink->take(stream->sink->user, stream->events, count);

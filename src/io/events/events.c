@@ -159,6 +159,7 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     if (stream == NULL) {
         return LR_FAILED;
     }
+    stream->source = &exact;
     stream->sink = sink;
     stream->info = kept;
     kept->format = exact.format;

@@ -228,23 +228,29 @@ static lr_status take_rest(struct reader *reader, int64_t begin, int64_t end)
     return LR_OK;
 }
 
+static lr_status take_spans(struct reader *reader, int64_t num_spans)
+{
+    struct lr_petsird_batch *batch = &reader->batch;
+    const struct lr_petsird_share *damaged;
+    LR_TRY(lr_petsird_batch_decode(batch));
+    const int64_t count = gather_shares(reader, &damaged);
+    LR_TRY(lr_event_stream_hand(reader->stream, batch->events, count));
+    return damaged != NULL ? take_rest(reader, damaged->damaged, num_spans) : LR_OK;
+}
+
 /* Hands on all events that wait. */
 static lr_status hand_on(void *user)
 {
     struct reader *reader = user;
     struct lr_petsird_batch *batch = &reader->batch;
-    const struct lr_petsird_share *damaged;
     const int64_t num_spans = batch->num_spans;
     if (num_spans == 0) {
         return LR_OK;
     }
     batch->num_spans = 0; /* what follows may come here again */
-    lr_status status = lr_petsird_batch_decode(batch);
-    if (status == LR_OK) {
-        const int64_t count = gather_shares(reader, &damaged);
-        status = lr_event_stream_hand(reader->stream, batch->events, count);
-        status = status == LR_OK && damaged != NULL ? take_rest(reader, damaged->damaged, num_spans)
-                                                    : status;
+    lr_status status = lr_event_stream_flush(reader->stream);
+    if (status == LR_OK && !lr_event_stream_skips(reader->stream)) {
+        status = take_spans(reader, num_spans);
     }
     batch->num_shares = 0;
     batch->num_events = 0;
