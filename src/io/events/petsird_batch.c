@@ -102,6 +102,15 @@ bool lr_petsird_plan_of(const struct lr_yardl_type *type, struct lr_petsird_plan
     return plan->at[0] >= 0;
 }
 
+bool lr_petsird_same_plan(const struct lr_petsird_plan *a, const struct lr_petsird_plan *b)
+{
+    bool same = a->num_values == b->num_values;
+    for (int k = 0; k < 3; k++) {
+        same = same && a->at[k] == b->at[k] && a->is_signed[k] == b->is_signed[k];
+    }
+    return same;
+}
+
 /* Of eight bytes those that end a number. */
 static int count_ends(const unsigned char *bytes)
 {

@@ -26,7 +26,8 @@ struct lr_petsird_crystals {
 
 /* What the events of a list have in common. */
 struct lr_petsird_list {
-    int types[2]; /* of modules */
+    const struct lr_yardl_type *item; /* an event */
+    int types[2];                     /* of modules */
     const struct lr_petsird_pair *pair;
     double sign; /* of time of flight, as lr_petsird_tof has it */
     uint32_t start_ms;
@@ -64,6 +65,7 @@ struct lr_petsird_plan {
 
 /* False for types of events that have other values, too. */
 bool lr_petsird_plan_of(const struct lr_yardl_type *type, struct lr_petsird_plan *plan);
+bool lr_petsird_same_plan(const struct lr_petsird_plan *a, const struct lr_petsird_plan *b);
 
 /* Events of one list, one after the other. */
 struct lr_petsird_span {

@@ -25,11 +25,10 @@ struct reader {
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
     struct lr_petsird_list list;
-    const struct lr_yardl_type *event_type; /* of the last list */
-    bool is_planned;                        /* whether the batch has a plan for it */
-    bool may_repeat;                        /* whether rows of lists may stand in the file twice */
-    bool is_repeat;                         /* whether that being read does */
-    uint64_t digest;                        /* of the row of lists being read */
+    bool is_planned; /* whether the batch has a plan for it */
+    bool may_repeat; /* whether rows of lists may stand in the file twice */
+    bool is_repeat;  /* whether that being read does */
+    uint64_t digest; /* of the row of lists being read */
     struct lr_petsird_coincidence coincidence;
     char first_unknown[96], first_excluded[96];
 };
@@ -173,7 +172,7 @@ static lr_status take_damaged(struct reader *reader, const struct lr_petsird_spa
     reader->times = span->times;
     reader->counts->time_marks = span->time_marks;
     lr_yardl_move(input, -back);
-    LR_TRY(take_one_by_one(reader, reader->event_type, span->count));
+    LR_TRY(take_one_by_one(reader, span->list.item, span->count));
     int64_t after;
     (void)lr_yardl_at_hand(input, &after);
     lr_yardl_move(input, after - left);
@@ -296,15 +295,26 @@ static lr_status take_many(struct reader *reader, int64_t *left)
 
 /* --- time blocks --- */
 
+/* Prompts and delayeds have types of their own, which mostly are alike. */
+static lr_status take_type(struct reader *reader, const struct lr_yardl_type *type)
+{
+    struct lr_petsird_plan plan;
+    reader->is_planned = lr_petsird_plan_of(type, &plan);
+    if (!lr_petsird_same_plan(&plan, &reader->batch.plan)) {
+        LR_TRY(hand_on(reader));
+        reader->batch.plan = plan;
+    }
+    reader->list.item = type;
+    return LR_OK;
+}
+
 /* What the file does not hold whole is left to be read one by one, until there is an error. */
 static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
 {
     int64_t left = list->count;
     reader->list.pair = lr_petsird_tof(&reader->petsird, reader->list.types, &reader->list.sign);
-    if (reader->event_type != list->item) {
-        LR_TRY(hand_on(reader));
-        reader->event_type = list->item;
-        reader->is_planned = lr_petsird_plan_of(list->item, &reader->batch.plan);
+    if (reader->list.item != list->item) {
+        LR_TRY(take_type(reader, list->item));
     }
     if (reader->is_planned && !reader->may_repeat) {
         LR_TRY(take_many(reader, &left));
