@@ -9,7 +9,7 @@
 
 #include <lr/events.h>
 
-enum { LR_EVENTS_AT_ONCE = 1024 };
+enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 
 /* Events are collected and handed on some at a time. One thread. */
 struct lr_event_stream {

@@ -11,7 +11,8 @@
 
 /* --- one event --- */
 
-static int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals, int type, int64_t bin)
+static inline int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals, int type,
+                                     int64_t bin)
 {
     const struct lr_petsird_type *found = &crystals->petsird->types[type];
     const int64_t number = found->num_energies == 1 ? bin : bin / found->num_energies;
@@ -19,29 +20,36 @@ static int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals, int ty
     return known ? crystals->crystal_of[found->first_crystal + number] : -1;
 }
 
-enum lr_petsird_fate lr_petsird_event(const struct lr_petsird_crystals *crystals,
-                                      const struct lr_petsird_list *list,
-                                      const struct lr_petsird_coincidence *from, lr_event *event,
-                                      int *end)
+static inline enum lr_petsird_fate event_of(const struct lr_petsird_crystals *crystals,
+                                            const struct lr_petsird_list *list,
+                                            const struct lr_petsird_coincidence *from,
+                                            lr_event *event)
 {
     /* At most one bin is none, and none has other bins than the first. */
     const int bins = list->pair->num_edges > 1 ? list->pair->num_edges - 1 : 1;
-    *event = (lr_event){.weight = 1, .time_ms = list->start_ms, .is_delayed = list->is_delayed};
     if (from->tof < 0 || from->tof >= bins) {
         return LR_PETSIRD_DAMAGED;
     }
+    double place = 0.0;
     if (bins > 1) {
         const float *edges = &list->pair->edges_mm[from->tof];
-        event->tof_mm = (float)(list->sign * 0.5 * ((double)edges[0] + edges[1]));
+        place = list->sign * 0.5 * ((double)edges[0] + edges[1]);
     }
-    for (int k = 0; k < 2; k++) {
-        event->crystals[k] = crystal_of_bin(crystals, list->types[k], from->bins[k]);
-        if (event->crystals[k] < 0) {
-            *end = k;
-            return LR_PETSIRD_UNKNOWN;
-        }
-    }
-    return LR_PETSIRD_TAKEN;
+    const int32_t a = crystal_of_bin(crystals, list->types[0], from->bins[0]);
+    const int32_t b = crystal_of_bin(crystals, list->types[1], from->bins[1]);
+    *event = (lr_event){.crystals = {a, b},
+                        .tof_mm = (float)place,
+                        .weight = 1,
+                        .time_ms = list->start_ms,
+                        .is_delayed = list->is_delayed};
+    return (a | b) < 0 ? LR_PETSIRD_UNKNOWN : LR_PETSIRD_TAKEN;
+}
+
+enum lr_petsird_fate lr_petsird_event(const struct lr_petsird_crystals *crystals,
+                                      const struct lr_petsird_list *list,
+                                      const struct lr_petsird_coincidence *from, lr_event *event)
+{
+    return event_of(crystals, list, from, event);
 }
 
 bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
@@ -225,17 +233,18 @@ static bool decode_span(const struct lr_petsird_batch *batch, struct lr_petsird_
     lr_event *events = batch->events + share->first;
     for (int64_t k = 0; k < span->count; k++) {
         struct lr_petsird_coincidence coincidence;
-        int end = 0;
         at = take_coincidence(&batch->plan, at, &coincidence);
         if (at == NULL) {
             return false;
         }
-        const enum lr_petsird_fate fate = lr_petsird_event(
-            &batch->crystals, &span->list, &coincidence, &events[share->kept], &end);
+        lr_event *event = &events[share->kept];
+        const enum lr_petsird_fate fate =
+            event_of(&batch->crystals, &span->list, &coincidence, event);
         if (fate == LR_PETSIRD_DAMAGED) {
             return false;
         }
         if (fate == LR_PETSIRD_UNKNOWN) {
+            const int end = event->crystals[0] >= 0;
             note_unknown(share, number, end, coincidence.bins[end]);
             continue;
         }

@@ -41,15 +41,14 @@ struct lr_petsird_coincidence {
 
 enum lr_petsird_fate {
     LR_PETSIRD_TAKEN,
-    LR_PETSIRD_UNKNOWN, /* has a crystal that the scanner lacks: end 0 or 1 is the first such */
+    LR_PETSIRD_UNKNOWN, /* has a crystal that the scanner lacks, which is -1 */
     LR_PETSIRD_DAMAGED  /* has a bin of time of flight that the file does not know */
 };
 
 /* Fills in the event. */
 enum lr_petsird_fate lr_petsird_event(const struct lr_petsird_crystals *crystals,
                                       const struct lr_petsird_list *list,
-                                      const struct lr_petsird_coincidence *from, lr_event *event,
-                                      int *end);
+                                      const struct lr_petsird_coincidence *from, lr_event *event);
 
 /* Modules of an event whose crystals are known; whether the file's own table has them in coincidence. */
 bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,

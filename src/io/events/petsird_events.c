@@ -100,7 +100,6 @@ static lr_status take_event(struct reader *reader)
     const struct lr_petsird_coincidence *coincidence = &reader->coincidence;
     lr_event event;
     int64_t modules[2];
-    int end = 0;
     digest(reader, coincidence->bins[0]);
     digest(reader, coincidence->bins[1]);
     digest(reader, coincidence->tof);
@@ -109,11 +108,12 @@ static lr_status take_event(struct reader *reader)
         return LR_OK;
     }
     *(list->is_delayed ? &reader->counts->delayeds : &reader->counts->prompts) += 1;
-    switch (lr_petsird_event(crystals, list, coincidence, &event, &end)) {
+    switch (lr_petsird_event(crystals, list, coincidence, &event)) {
     case LR_PETSIRD_DAMAGED:
         return refuse_bin(reader);
     case LR_PETSIRD_UNKNOWN:
-        count_unknown(reader, list, end, coincidence->bins[end]);
+        count_unknown(reader, list, event.crystals[0] >= 0,
+                      coincidence->bins[event.crystals[0] >= 0]);
         return LR_OK;
     default:
         break;
