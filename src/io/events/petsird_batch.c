@@ -11,11 +11,16 @@
 
 /* --- one event --- */
 
+static inline int64_t number_of_bin(const struct lr_petsird_type *type, int64_t bin)
+{
+    return type->num_energies == 1 ? bin : bin / type->num_energies;
+}
+
 static inline int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals, int type,
                                      int64_t bin)
 {
     const struct lr_petsird_type *found = &crystals->petsird->types[type];
-    const int64_t number = found->num_energies == 1 ? bin : bin / found->num_energies;
+    const int64_t number = number_of_bin(found, bin);
     const bool known = bin >= 0 && number < found->num_elements * found->num_modules;
     return known ? crystals->crystal_of[found->first_crystal + number] : -1;
 }
@@ -58,7 +63,9 @@ bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
 {
     for (int k = 0; k < 2; k++) {
         const struct lr_petsird_type *type = &crystals->petsird->types[list->types[k]];
-        modules[k] = from->bins[k] / type->num_energies / type->num_elements;
+        /* There are at most LR_PETSIRD_MAX_CRYSTALS, and long divisions are slow. */
+        const uint32_t number = (uint32_t)number_of_bin(type, from->bins[k]);
+        modules[k] = number / (uint32_t)type->num_elements;
     }
     return lr_petsird_allows(crystals->petsird, list->types, modules);
 }
@@ -163,8 +170,8 @@ lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_p
     return LR_OK;
 }
 
-/* Returns what follows; NULL = the number has more than 64 bits. */
-static const unsigned char *take_value(const unsigned char *at, uint64_t *value)
+/* Byte by byte. Returns what follows; NULL = the number has more than 64 bits. */
+static const unsigned char *take_long(const unsigned char *at, uint64_t *value)
 {
     uint64_t found = *at & 0x7f;
     for (int shift = 7; *at++ & 0x80; shift += 7) {
@@ -177,6 +184,30 @@ static const unsigned char *take_value(const unsigned char *at, uint64_t *value)
     return at;
 }
 
+static uint64_t eight_bytes(const unsigned char *at)
+{
+    return (uint64_t)at[0] | (uint64_t)at[1] << 8 | (uint64_t)at[2] << 16 | (uint64_t)at[3] << 24 |
+           (uint64_t)at[4] << 32 | (uint64_t)at[5] << 40 | (uint64_t)at[6] << 48 |
+           (uint64_t)at[7] << 56;
+}
+
+/* Numbers of at most four bytes without branches, since how long they are cannot be foreseen. */
+static inline const unsigned char *take_value(const unsigned char *at, const unsigned char *end,
+                                              uint64_t *value)
+{
+    const uint64_t word = end - at >= 8 ? eight_bytes(at) : UINT64_MAX;
+    const uint64_t ends = ~word & 0x80808080u;
+    if (ends == 0) {
+        return take_long(at, value);
+    }
+    const uint64_t upto = ends ^ (ends - 1); /* all bits up to the first end */
+    const uint64_t digits = word & upto & 0x7f7f7f7fu;
+    *value = (digits & 0x7f) | (digits >> 1 & 0x3f80) | (digits >> 2 & 0x1fc000) |
+             (digits >> 3 & 0xfe00000);
+    const uint64_t lengths = upto & 0x01010101u; /* a bit for each byte */
+    return at + (lengths * 0x01010101u >> 24 & 0xff);
+}
+
 /* As lr_yardl_integer has it. */
 static int64_t whole_number(uint64_t number, bool is_signed)
 {
@@ -186,13 +217,14 @@ static int64_t whole_number(uint64_t number, bool is_signed)
     return number > INT64_MAX ? INT64_MAX : (int64_t)number;
 }
 
-static const unsigned char *take_coincidence(const struct lr_petsird_plan *plan,
-                                             const unsigned char *at,
-                                             struct lr_petsird_coincidence *coincidence)
+static inline const unsigned char *take_coincidence(const struct lr_petsird_plan *plan,
+                                                    const unsigned char *at,
+                                                    const unsigned char *end,
+                                                    struct lr_petsird_coincidence *coincidence)
 {
     uint64_t values[LR_PETSIRD_MAX_VALUES];
     for (int k = 0; k < plan->num_values; k++) {
-        at = take_value(at, &values[k]);
+        at = take_value(at, end, &values[k]);
         if (at == NULL) {
             return NULL;
         }
@@ -233,7 +265,7 @@ static bool decode_span(const struct lr_petsird_batch *batch, struct lr_petsird_
     lr_event *events = batch->events + share->first;
     for (int64_t k = 0; k < span->count; k++) {
         struct lr_petsird_coincidence coincidence;
-        at = take_coincidence(&batch->plan, at, &coincidence);
+        at = take_coincidence(&batch->plan, at, span->end, &coincidence);
         if (at == NULL) {
             return false;
         }

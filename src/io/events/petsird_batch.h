@@ -69,7 +69,7 @@ bool lr_petsird_same_plan(const struct lr_petsird_plan *a, const struct lr_petsi
 /* Events of one list, one after the other. */
 struct lr_petsird_span {
     struct lr_petsird_list list;
-    const unsigned char *bytes;
+    const unsigned char *bytes, *end;
     int64_t count, first;        /* events; of the batch before them */
     int64_t time_marks;          /* of the file so far */
     struct lr_event_times times; /* likewise */
@@ -106,7 +106,7 @@ struct lr_petsird_batch {
 int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned char *bytes,
                            int64_t at_hand, int64_t count);
 
-/* Puts a span with list, bytes, count, time_marks and times behind the others. errors: LR_FAILED. */
+/* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
 lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_petsird_span *span);
 
 /* Makes events of all spans: those of a share stand from its first on. errors: LR_FAILED without memory. */

@@ -278,6 +278,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     if (bytes < 0) {
         return LR_OK;
     }
+    span.end = span.bytes + bytes;
     LR_TRY(lr_petsird_batch_add(batch, &span));
     lr_yardl_move(input, bytes);
     return batch->num_events >= LR_PETSIRD_BATCH ? hand_on(reader) : LR_OK;
