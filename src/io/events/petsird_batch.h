@@ -3,7 +3,7 @@
  *
  * The events of a PETSIRD file, many at a time. While one thread reads the file's structure, it finds where
  * lists of events end by counting the bytes that end numbers; several threads then make events of them.
- * Memory: at most LR_PETSIRD_BATCH events, and LR_PETSIRD_BYTES of the file. */
+ * Memory: at most about LR_PETSIRD_BATCH events, and LR_PETSIRD_BYTES of the file. */
 #ifndef LR_IO_PETSIRD_BATCH_H
 #define LR_IO_PETSIRD_BATCH_H
 
