@@ -8,7 +8,8 @@
 #include "io/petsird_file.h"
 #include "io/until_damage.h"
 
-enum { COUNT = 2400000, BLOCK = 1 << 23 };
+/* PLACE: among long lists. */
+enum { COUNT = 2400000, PLACE = 1 << 23 };
 
 struct many {
     struct test_log log;
@@ -46,7 +47,7 @@ static int set_up_many(void **state)
     const lr_events_source source = source_of(&many, 1);
     many.whole = lr_event_list_read(&source);
     assert_non_null(many.whole);
-    assert_true(many.size > (size_t)BLOCK + (1 << 20));
+    assert_true(many.size > (size_t)PLACE + (1 << 20));
     *state = &many;
     return 0;
 }
@@ -142,7 +143,7 @@ static void files_may_be_cut_where_blocks_end(void **state)
 {
     const struct many *many = *state;
     int64_t before = 0;
-    for (int64_t at = BLOCK - 9; at < BLOCK + 9; at++) {
+    for (int64_t at = PLACE - 9; at < PLACE + 9; at++) {
         write_bytes(many->bytes, (size_t)at);
         char said[1024];
         lr_event_list *list = read_damaged(many, 3, said);
@@ -158,7 +159,7 @@ static void files_may_be_cut_where_blocks_end(void **state)
 static void damages_are_told_where_they_are(void **state)
 {
     const struct many *many = *state;
-    const int64_t places[] = {BLOCK - 40, BLOCK - 5, BLOCK, BLOCK + 3, BLOCK + 500000};
+    const int64_t places[] = {PLACE - 40, PLACE - 5, PLACE, PLACE + 3, PLACE + 500000};
     unsigned char *bytes = malloc(many->size);
     assert_non_null(bytes);
     int64_t before = 0;

@@ -3,7 +3,8 @@
  *
  * The events of a PETSIRD file, many at a time. While one thread reads the file's structure, it finds where
  * lists of events end by counting the bytes that end numbers; several threads then make events of them.
- * Memory: at most about LR_PETSIRD_BATCH events, and LR_PETSIRD_BYTES of the file. */
+ * Memory: at most about LR_PETSIRD_BATCH events, and LR_PETSIRD_BYTES of the file; of
+ * short files less, so that what ranks have falls with their number. */
 #ifndef LR_IO_PETSIRD_BATCH_H
 #define LR_IO_PETSIRD_BATCH_H
 
@@ -13,6 +14,9 @@
 enum {
     LR_PETSIRD_BATCH = 1 << 20,
     LR_PETSIRD_BYTES = 1 << 23,
+    LR_PETSIRD_PIECES =
+        64, /* of a file, at least, as long as they are larger than LR_PETSIRD_LEAST */
+    LR_PETSIRD_LEAST = 1 << 16,
     LR_PETSIRD_SHARE = 1 << 13, /* events that a thread takes at a time, about */
     LR_PETSIRD_MAX_VALUES = 16
 };

@@ -25,10 +25,12 @@ struct reader {
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
     struct lr_petsird_list list;
-    bool is_planned; /* whether the batch has a plan for it */
-    bool may_repeat; /* whether rows of lists may stand in the file twice */
-    bool is_repeat;  /* whether that being read does */
-    uint64_t digest; /* of the row of lists being read */
+    int64_t bytes_at_once;
+    int64_t longest_span; /* events of whatever numbers that fit so many bytes */
+    bool is_planned;      /* whether the batch has a plan for it */
+    bool may_repeat;      /* whether rows of lists may stand in the file twice */
+    bool is_repeat;       /* whether that being read does */
+    uint64_t digest;      /* of the row of lists being read */
     struct lr_petsird_coincidence coincidence;
     char first_unknown[96], first_excluded[96];
 };
@@ -262,7 +264,8 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     struct lr_yardl_input *input = reader->petsird.input;
     struct lr_petsird_batch *batch = &reader->batch;
     struct lr_petsird_span span = {.list = reader->list,
-                                   .count = most < LR_PETSIRD_SHARE ? most : LR_PETSIRD_SHARE,
+                                   .count =
+                                       most < reader->longest_span ? most : reader->longest_span,
                                    .time_marks = reader->counts->time_marks,
                                    .times = reader->times};
     int64_t at_hand;
@@ -304,6 +307,10 @@ static lr_status take_type(struct reader *reader, const struct lr_yardl_type *ty
     if (!lr_petsird_same_plan(&plan, &reader->batch.plan)) {
         LR_TRY(hand_on(reader));
         reader->batch.plan = plan;
+    }
+    if (reader->is_planned) {
+        const int64_t most = reader->bytes_at_once / (LR_YARDL_LONGEST * plan.num_values);
+        reader->longest_span = most < LR_PETSIRD_SHARE ? most : LR_PETSIRD_SHARE;
     }
     reader->list.item = type;
     return LR_OK;
@@ -594,6 +601,14 @@ static void warn_blocks(const struct reader *reader)
     }
 }
 
+static int64_t bytes_at_once(const struct lr_yardl_input *input)
+{
+    const int64_t bytes = lr_yardl_left(input) / LR_PETSIRD_PIECES;
+    return bytes < LR_PETSIRD_LEAST   ? LR_PETSIRD_LEAST
+           : bytes > LR_PETSIRD_BYTES ? LR_PETSIRD_BYTES
+                                      : bytes;
+}
+
 static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
@@ -609,7 +624,8 @@ static lr_status read_all(struct reader *reader)
     reader->batch.crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
     reader->batch.threads =
         reader->source->threads > 0 ? reader->source->threads : lr_num_processors();
-    LR_TRY(lr_yardl_widen(reader->petsird.input, LR_PETSIRD_BYTES));
+    reader->bytes_at_once = bytes_at_once(reader->petsird.input);
+    LR_TRY(lr_yardl_widen(reader->petsird.input, reader->bytes_at_once));
     lr_yardl_listen(reader->petsird.input, hand_on, reader);
     LR_TRY(take_blocks(reader));
     LR_TRY(lr_event_stream_flush(reader->stream));
