@@ -44,14 +44,20 @@ uint64_t recon_digest(uint64_t digest, const void *bytes, int64_t count)
     return digest;
 }
 
+/* One multiplication waits for that of the event before: lists have very many events. */
 void recon_digest_event(uint64_t *digest, const lr_event *event)
 {
-    unsigned char bytes[sizeof(event->crystals) + sizeof(event->tof_mm) + sizeof(event->weight)];
-    memcpy(bytes, event->crystals, sizeof(event->crystals));
-    memcpy(bytes + sizeof(event->crystals), &event->tof_mm, sizeof(event->tof_mm));
-    memcpy(bytes + sizeof(event->crystals) + sizeof(event->tof_mm), &event->weight,
-           sizeof(event->weight));
-    *digest = recon_digest(*digest, bytes, sizeof(bytes));
+    uint64_t ends, rest;
+    unsigned char bytes[sizeof(rest)];
+    memcpy(&ends, event->crystals, sizeof(ends));
+    memcpy(bytes, &event->tof_mm, sizeof(event->tof_mm));
+    memcpy(bytes + sizeof(event->tof_mm), &event->weight, sizeof(event->weight));
+    memcpy(&rest, bytes, sizeof(rest));
+    uint64_t mixed = ends * UINT64_C(0x9e3779b97f4a7c15) ^ rest;
+    mixed = (mixed ^ mixed >> 32) * UINT64_C(0xbf58476d1ce4e5b9);
+    *digest = *digest != 0 ? *digest : UINT64_C(0xcbf29ce484222325);
+    *digest = (*digest ^ mixed ^ mixed >> 29) * UINT64_C(0x94d049bb133111eb);
+    *digest ^= *digest >> 32;
 }
 
 /* A line, part by part. */

@@ -38,6 +38,7 @@ lr_events_source recon_events_source(const struct recon *recon)
         .companion = request->header != NULL ? request->header : request->crystal_map,
         .scanner = recon->setup.scanner,
         .until_damage = request->until_damage,
+        .threads = recon->setup.params.threads,
         .log = &recon->setup.report->log,
     };
 }

@@ -55,21 +55,44 @@ static lr_status bin_delayeds(struct recon *recon, const lr_event_list *list)
     return recon->inputs.delayeds != NULL ? LR_OK : report_reason(recon->setup.report);
 }
 
-/* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */
-static void keep_prompts(const lr_lors *lors, struct recon_inputs *inputs)
+/* Events whose LORs are looked up at a time. */
+enum { LORS_AT_ONCE = 1 << 20 };
+
+/* Keeps those of some events in a row that count, behind `kept` others. */
+static int64_t keep_some(struct recon_inputs *inputs, const lr_event_span *span,
+                         const int64_t *lors, int64_t kept)
 {
-    lr_event_list *list = inputs->list;
-    int64_t kept = 0;
-    for (int64_t k = 0; k < list->count; k++) {
-        const lr_event *event = &list->events[k];
-        const int64_t lor = lr_lors_number(lors, event->crystals[0], event->crystals[1]);
-        const bool counts = !event->is_delayed && lor >= 0 && lr_lors_in_coincidence(lors, lor);
-        list->info.counts.not_in_coincidence += !event->is_delayed && !counts;
-        if (counts) {
-            recon_keep_event(inputs, k, kept++);
+    const int64_t first = span->events - inputs->list->events;
+    for (int64_t k = 0; k < span->count; k++) {
+        const bool counts = !span->events[k].is_delayed && lors[k] >= 0;
+        inputs->list->info.counts.not_in_coincidence += !span->events[k].is_delayed && !counts;
+        if (counts && kept < first + k) {
+            recon_keep_event(inputs, first + k, kept);
         }
+        kept += counts;
     }
+    return kept;
+}
+
+/* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */
+static lr_status keep_prompts(struct recon *recon)
+{
+    lr_event_list *list = recon->inputs.list;
+    int64_t *lors = malloc(LORS_AT_ONCE * sizeof(*lors));
+    int64_t kept = 0;
+    if (lors == NULL) {
+        return report_error(recon->setup.report, LR_FAILED, "no memory for LORs of events");
+    }
+    for (int64_t first = 0; first < list->count; first += LORS_AT_ONCE) {
+        const int64_t left = list->count - first;
+        const lr_event_span span = {list->events + first, left < LORS_AT_ONCE ? left : LORS_AT_ONCE,
+                                    recon->setup.params.threads};
+        lr_events_lors(recon->setup.lors, &span, lors);
+        kept = keep_some(&recon->inputs, &span, lors, kept);
+    }
+    free(lors);
     list->count = kept;
+    return LR_OK;
 }
 
 static lr_status read_events(struct recon *recon)
@@ -103,7 +126,7 @@ static lr_status sort_events(struct recon *recon)
     if (inputs->list->info.counts.delayeds > 0 && recon->request.additive == NULL) {
         CLI_TRY(bin_delayeds(recon, inputs->list));
     }
-    keep_prompts(recon->setup.lors, inputs);
+    CLI_TRY(keep_prompts(recon));
     inputs->events = inputs->list->info.counts;
     if (recon->frames.count == 0) {
         recon_say_events(recon);
@@ -128,9 +151,9 @@ static lr_status weigh_events(struct recon *recon)
     if (recon->inputs.data == NULL) {
         return report_reason(recon->setup.report);
     }
-    for (int64_t k = 0; k < recon->inputs.list->count; k++) {
-        recon->inputs.data->values[k] = recon->inputs.list->events[k].weight;
-    }
+    const lr_event_list *list = recon->inputs.list;
+    lr_events_weights(&(lr_event_span){list->events, list->count, recon->setup.params.threads},
+                      recon->inputs.data->values);
     return LR_OK;
 }
 

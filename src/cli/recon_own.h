@@ -26,11 +26,18 @@ struct recon_own_frame {
     int subset;      /* and the range that the next one belongs to */
 };
 
+/* Events that were handed on together, of a list without frames. */
+struct recon_own_some {
+    int64_t handed, kept;
+};
+
 /* The events that a file holds, as all ranks see it. Zero: there is one process, which has them all. */
 struct recon_own {
     struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
     int num_frames;
-    int64_t handed;    /* events of the file */
+    int64_t handed;              /* events of the file */
+    struct recon_own_some *some; /* owned [num_some] how they were handed on */
+    int64_t num_some, room_for_some;
     double times_s[2]; /* of the first and the last event */
     double duration_s; /* as the file tells */
 };
@@ -38,7 +45,7 @@ struct recon_own {
 /* First reading: what there is. errors: also ranks whose files differ. */
 lr_status recon_own_survey(struct recon *recon);
 
-/* Second reading: recon->inputs.list, and what corrections say of its events, become this rank's: of each
+/* Second reading, but for events that are all other ranks': recon->inputs.list, and what corrections say of its events, become this rank's: of each
  * frame that is asked for the slice of each subset. */
 lr_status recon_own_take(struct recon *recon);
 

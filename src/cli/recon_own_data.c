@@ -277,7 +277,20 @@ struct own_counts {
     double delayeds;
     uint64_t digest;
     int64_t kept, left_out;
+    int64_t *lors; /* owned [room] of the events at hand */
+    int64_t room;
 };
+
+static lr_status make_room_for_lors(struct own_counts *counts, int64_t count)
+{
+    if (count <= counts->room) {
+        return LR_OK;
+    }
+    free(counts->lors);
+    counts->lors = malloc((size_t)count * sizeof(*counts->lors));
+    counts->room = counts->lors != NULL ? count : 0;
+    return counts->lors != NULL ? LR_OK : refuse_memory(counts->recon);
+}
 
 /* The pair of modules that has a LOR. */
 static int64_t pair_of(const lr_lors *lors, int64_t lor)
@@ -293,11 +306,14 @@ static int64_t pair_of(const lr_lors *lors, int64_t lor)
 static lr_status count_events(void *user, const lr_event *events, int64_t count)
 {
     struct own_counts *counts = user;
-    const lr_lors *lors = counts->recon->setup.lors;
+    const struct setup *setup = &counts->recon->setup;
+    const lr_lors *lors = setup->lors;
+    CLI_TRY(make_room_for_lors(counts, count));
+    lr_events_lors(lors, &(lr_event_span){events, count, setup->params.threads}, counts->lors);
     for (int64_t k = 0; k < count; k++) {
         const int32_t *crystals = events[k].crystals;
-        const int64_t lor = lr_lors_number(lors, crystals[0], crystals[1]);
-        const bool is_kept = lor >= 0 && lr_lors_in_coincidence(lors, lor);
+        const int64_t lor = counts->lors[k];
+        const bool is_kept = lor >= 0;
         counts->left_out += !is_kept;
         if (is_kept && events[k].is_delayed) {
             counts->delayeds += events[k].weight;
@@ -451,6 +467,7 @@ static lr_status survey_all(struct recon *recon, struct own_data *data, struct o
         const lr_status status =
             counts.ends != NULL ? survey_events(&counts) : refuse_memory(recon);
         free(counts.ends);
+        free(counts.lors);
         CLI_TRY(status);
     }
     return survey_data(additive, NULL);

@@ -8,14 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Events of a frame in a row, with their LORs (-1 = out of coincidence). */
+struct events {
+    const lr_event *events;
+    const int64_t *lors;
+    int64_t count;
+};
+
 /* A file of events on its way. */
 struct walk {
     struct recon *recon;
-    lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const lr_event *event);
-    int64_t handed; /* events before the one at hand */
-    int frame;      /* where the last event was found */
-    float *times;   /* owned [room] how often events at hand count; of --bootstrap */
+    lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const struct events *some);
+    bool (*skips)(void *walk);
+    int64_t handed;   /* events before those at hand */
+    int64_t num_some; /* times that events were handed on, or passed over */
+    int frame;        /* where the last event was found */
+    int64_t *lors;    /* owned [room] of the events at hand, -1 = out of coincidence */
+    float *times;     /* owned [room] how often they count; of --bootstrap, else NULL */
     int64_t room;
+    int64_t lor;                       /* of the event at hand */
     double prompts, delayeds;          /* how often they were drawn */
     lr_event_corrections *corrections; /* of this rank's events; owned by who reads */
 };
@@ -52,8 +63,9 @@ static struct recon_own_frame *find_frame(struct walk *walk, const lr_event *eve
 }
 
 /* A replicate has delayeds as often as they are drawn, and prompts once, with that weight. */
-static lr_status visit(struct walk *walk, const lr_event *event, float times)
+static lr_status visit(struct walk *walk, const lr_event *event, int64_t k)
 {
+    const float times = walk->times != NULL ? walk->times[k] : 1.0f;
     struct recon_own_frame *frame = find_frame(walk, event);
     lr_event drawn = *event;
     int64_t copies = 1;
@@ -63,51 +75,74 @@ static lr_status visit(struct walk *walk, const lr_event *event, float times)
         *(event->is_delayed ? &walk->delayeds : &walk->prompts) += times;
     }
     for (int64_t n = 0; frame != NULL && n < copies; n++) {
-        CLI_TRY(walk->body(walk, frame, &drawn));
+        CLI_TRY(walk->body(walk, frame, &(struct events){&drawn, &walk->lors[k], 1}));
     }
     return LR_OK;
 }
 
-static lr_status draw(struct walk *walk, const lr_event *events, int64_t count)
+static lr_status make_room_for(struct walk *walk, int64_t count)
+{
+    const bool has_times = walk->recon->request.bootstraps;
+    if (count <= walk->room) {
+        return LR_OK;
+    }
+    free(walk->times);
+    free(walk->lors);
+    walk->lors = malloc((size_t)count * sizeof(*walk->lors));
+    walk->times = has_times ? malloc((size_t)count * sizeof(*walk->times)) : NULL;
+    const bool has_all = walk->lors != NULL && (walk->times != NULL || !has_times);
+    walk->room = has_all ? count : 0;
+    return has_all ? LR_OK : refuse_memory(walk->recon);
+}
+
+static lr_status draw(struct walk *walk, const lr_event_span *span)
 {
     const struct recon *recon = walk->recon;
     const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed, .first = walk->handed};
-    if (count > walk->room) {
-        free(walk->times);
-        walk->times = malloc((size_t)count * sizeof(*walk->times));
-        walk->room = walk->times != NULL ? count : 0;
-    }
     if (walk->times == NULL) {
-        return refuse_memory(recon);
+        return LR_OK;
     }
-    for (int64_t k = 0; k < count; k++) {
-        walk->times[k] = events[k].weight;
-    }
-    return recon->request.bootstraps
-               ? lr_poisson_part(walk->times, count, &stream, &recon->setup.report->log)
-               : LR_OK;
+    lr_events_weights(span, walk->times);
+    return lr_poisson_part(walk->times, span->count, &stream, &recon->setup.report->log);
 }
 
 /* Of a replicate those that were drawn. */
-static void note_times(struct walk *walk, const lr_event *events, int64_t count)
+static void note_times(struct walk *walk, const lr_event_span *span)
 {
     struct recon_own *own = &walk->recon->own;
-    for (int64_t k = 0; k < count; k++) {
-        const double time_s = events[k].time_ms * 1e-3;
-        if (!walk->recon->request.bootstraps || walk->times[k] > 0) {
-            own->times_s[0] = fmin(own->times_s[0], time_s);
-            own->times_s[1] = fmax(own->times_s[1], time_s);
+    uint32_t first_ms = UINT32_MAX, last_ms = 0;
+    bool any = false;
+    for (int64_t k = 0; k < span->count; k++) {
+        if (walk->times == NULL || walk->times[k] > 0) {
+            const uint32_t time_ms = span->events[k].time_ms;
+            first_ms = time_ms < first_ms ? time_ms : first_ms;
+            last_ms = time_ms > last_ms ? time_ms : last_ms;
+            any = true;
         }
+    }
+    if (any) {
+        own->times_s[0] = fmin(own->times_s[0], first_ms * 1e-3);
+        own->times_s[1] = fmax(own->times_s[1], last_ms * 1e-3);
     }
 }
 
 static lr_status take_some(void *user, const lr_event *events, int64_t count)
 {
     struct walk *walk = user;
-    CLI_TRY(draw(walk, events, count));
-    note_times(walk, events, count);
+    const struct setup *setup = &walk->recon->setup;
+    const lr_event_span span = {events, count, setup->params.threads};
+    CLI_TRY(make_room_for(walk, count));
+    lr_events_lors(setup->lors, &span, walk->lors);
+    CLI_TRY(draw(walk, &span));
+    note_times(walk, &span);
+    if (walk->recon->frames.count == 0 && walk->times == NULL) {
+        CLI_TRY(walk->body(walk, &walk->recon->own.frames[0],
+                           &(struct events){events, walk->lors, count}));
+        walk->handed += count;
+        return LR_OK;
+    }
     for (int64_t k = 0; k < count; k++, walk->handed++) {
-        CLI_TRY(visit(walk, &events[k], walk->times[k]));
+        CLI_TRY(visit(walk, &events[k], k));
     }
     return LR_OK;
 }
@@ -117,17 +152,12 @@ static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info 
     const lr_event_sink sink = {take_some, walk};
     lr_events_source source = recon_events_source(walk->recon);
     source.log = log;
+    source.skips = walk->skips;
+    source.user = walk;
     const lr_status status = lr_events_read(&source, &sink, info);
     free(walk->times);
+    free(walk->lors);
     return status;
-}
-
-/* The LOR of an event in coincidence; else -1. */
-static int64_t lor_of(const struct recon *recon, const lr_event *event)
-{
-    const lr_lors *lors = recon->setup.lors;
-    const int64_t lor = lr_lors_number(lors, event->crystals[0], event->crystals[1]);
-    return lor >= 0 && lr_lors_in_coincidence(lors, lor) ? lor : -1;
 }
 
 /* --- what there is --- */
@@ -147,20 +177,53 @@ static lr_status count_ends(struct recon *recon, struct recon_own_frame *frame,
     return LR_OK;
 }
 
-static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const lr_event *event)
+static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const struct events *some)
 {
     struct recon *recon = walk->recon;
-    const bool is_kept = lor_of(recon, event) >= 0;
-    if (event->is_delayed) {
-        return is_kept ? count_ends(recon, frame, event) : LR_OK;
+    const int64_t kept = frame->kept;
+    uint64_t digest = frame->digest;
+    for (int64_t k = 0; k < some->count; k++) {
+        const bool is_kept = some->lors[k] >= 0;
+        const lr_event *event = &some->events[k];
+        if (event->is_delayed) {
+            CLI_TRY(is_kept ? count_ends(recon, frame, event) : LR_OK);
+            continue;
+        }
+        frame->prompts++;
+        frame->kept += is_kept;
+        if (is_kept) {
+            recon_digest_event(&digest, event);
+        }
     }
-    frame->prompts++;
-    frame->kept += is_kept;
-    frame->left_out += !is_kept;
-    if (is_kept) {
-        recon_digest_event(&frame->digest, event);
+    frame->left_out = frame->prompts - frame->kept;
+    frame->digest = digest;
+    if (walk->num_some > 0 && recon->own.some != NULL) {
+        struct recon_own_some *last = &recon->own.some[walk->num_some - 1];
+        last->handed += some->count;
+        last->kept += frame->kept - kept;
     }
     return LR_OK;
+}
+
+/* Begins a new entry of what is handed on together. */
+static bool note_some(void *user)
+{
+    struct walk *walk = user;
+    struct recon_own *own = &walk->recon->own;
+    if (walk->num_some == own->room_for_some) {
+        const int64_t room = 2 * own->room_for_some + 64;
+        struct recon_own_some *some = realloc(own->some, (size_t)room * sizeof(*some));
+        if (some == NULL) { /* then nothing is passed over */
+            free(own->some);
+        }
+        own->some = some;
+        own->room_for_some = some != NULL ? room : 0;
+    }
+    if (own->some != NULL) {
+        own->some[walk->num_some++] = (struct recon_own_some){0};
+        own->num_some = walk->num_some;
+    }
+    return false;
 }
 
 /* What the file holds, as lr_event_list_read and recon_bootstrap_events would tell it. */
@@ -188,7 +251,7 @@ static lr_status describe(struct recon *recon, const struct walk *walk, const lr
 lr_status recon_own_survey(struct recon *recon)
 {
     struct recon_own *own = &recon->own;
-    struct walk walk = {.recon = recon, .body = survey};
+    struct walk walk = {.recon = recon, .body = survey, .skips = note_some};
     lr_events_info info = {0};
     own->times_s[0] = HUGE_VAL;
     own->num_frames = recon->frames.count > 0 ? recon->frames.count : 1;
@@ -282,24 +345,62 @@ static int64_t next_place(const struct recon *recon, struct recon_own_frame *fra
     return within >= 0 && within < ranges[1] - ranges[0] ? frame->first + ranges[0] + within : -1;
 }
 
-static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const lr_event *event)
+/* number: of the event, in the file. */
+static void keep_event(struct walk *walk, const lr_event *event, int64_t number, int64_t place)
 {
-    struct recon *recon = walk->recon;
-    const lr_event_corrections *from = recon->inputs.corrections;
-    const bool is_more = walk->handed >= recon->own.handed || frame->seen >= frame->kept;
-    if (is_more || frame->ranges == NULL || event->is_delayed || lor_of(recon, event) < 0) {
-        return LR_OK; /* a file that has grown is told of at its end */
-    }
-    const int64_t place = next_place(recon, frame);
-    if (place < 0) {
-        return LR_OK;
-    }
-    recon->inputs.list->events[place] = *event;
+    const lr_event_corrections *from = walk->recon->inputs.corrections;
+    walk->recon->inputs.list->events[place] = *event;
     if (from != NULL) {
-        walk->corrections->factors[place] = from->factors[walk->handed];
-        walk->corrections->additive[place] = from->additive[walk->handed];
+        walk->corrections->factors[place] = from->factors[number];
+        walk->corrections->additive[place] = from->additive[number];
+    }
+}
+
+static lr_status keep(struct walk *walk, struct recon_own_frame *frame, const struct events *some)
+{
+    const struct recon *recon = walk->recon;
+    for (int64_t k = 0; k < some->count && frame->ranges != NULL; k++) {
+        const int64_t number = walk->handed + k;
+        const bool is_more = number >= recon->own.handed || frame->seen >= frame->kept;
+        if (is_more || some->events[k].is_delayed || some->lors[k] < 0) {
+            continue; /* a file that has grown is told of at its end */
+        }
+        const int64_t place = next_place(recon, frame);
+        if (place >= 0) {
+            keep_event(walk, &some->events[k], number, place);
+        }
     }
     return LR_OK;
+}
+
+/* Whether of the next `kept` events of a list any are this rank's. */
+static bool has_own(const struct recon *recon, const struct recon_own_frame *frame, int64_t kept)
+{
+    for (int r = 0; r < recon->request.subsets; r++) {
+        const int64_t begin = frame->from[r];
+        const int64_t end = begin + frame->ranges[r + 1] - frame->ranges[r];
+        if (frame->seen < end && frame->seen + kept > begin) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Passes over events that are handed on together if all are other ranks'. */
+static bool pass_over(void *user)
+{
+    struct walk *walk = user;
+    const struct recon *recon = walk->recon;
+    const struct recon_own *own = &recon->own;
+    struct recon_own_frame *frame = &own->frames[0];
+    const int64_t k = walk->num_some++;
+    if (recon->frames.count > 0 || recon->request.bootstraps || recon_deals_events(recon) ||
+        own->some == NULL || k >= own->num_some || has_own(recon, frame, own->some[k].kept)) {
+        return false;
+    }
+    walk->handed += own->some[k].handed;
+    frame->seen += own->some[k].kept;
+    return true;
 }
 
 /* Room for this rank's part of what is known of each event, which takes the place of the whole. */
@@ -353,7 +454,7 @@ static lr_status keep_own(struct recon *recon, struct walk *walk)
 lr_status recon_own_take(struct recon *recon)
 {
     lr_event_corrections own = {0}, *all = recon->inputs.corrections;
-    struct walk walk = {.recon = recon, .body = keep, .corrections = &own};
+    struct walk walk = {.recon = recon, .body = keep, .skips = pass_over, .corrections = &own};
     int64_t count = 0;
     CLI_TRY(plan(recon, &count));
     lr_status status = make_room(recon, &own, count);
@@ -406,5 +507,6 @@ void recon_own_finish(struct recon_own *own)
         free(own->frames[k].ends);
     }
     free(own->frames);
+    free(own->some);
     *own = (struct recon_own){0};
 }

@@ -75,15 +75,34 @@ static lr_status init_ranges(struct lr_listmode_events *events, const lr_listmod
 
 /* --- what crystals have --- */
 
-static lr_status init_hits(struct lr_listmode_events *events, const lr_listmode_params *params)
+struct hits {
+    const lr_scanner *scanner;
+    double (*mm)[3];
+};
+
+enum { CRYSTALS_AT_ONCE = 1 << 11 };
+
+static void find_hits(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct hits *hits = user;
+    (void)worker;
+    for (int64_t c = begin; c < end; c++) {
+        lr_scanner_hit_centre(hits->scanner, (int)c, hits->mm[c]);
+    }
+}
+
+static lr_status init_hits(struct lr_listmode_events *events, const lr_listmode_params *params,
+                           int threads)
 {
     const lr_scanner *scanner = params->lors->scanner;
     events->num_crystals = scanner->num_crystals;
     events->hits = lr_alloc(scanner->num_crystals, sizeof(*events->hits), "crystals", params->log);
-    for (int c = 0; events->hits != NULL && c < scanner->num_crystals; c++) {
-        lr_scanner_hit_centre(scanner, c, events->hits[c]);
+    if (events->hits == NULL) {
+        return LR_FAILED;
     }
-    return events->hits != NULL ? LR_OK : LR_FAILED;
+    lr_parallel_for(threads, scanner->num_crystals, CRYSTALS_AT_ONCE, find_hits,
+                    &(struct hits){scanner, events->hits});
+    return LR_OK;
 }
 
 /* The standard deviation that a resolution stands for, in mm of tof_mm; the scanner's where it is not
@@ -388,7 +407,7 @@ lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
                         (long long)params->count);
     }
     LR_TRY(init_ranges(events, params));
-    LR_TRY(init_hits(events, params));
+    LR_TRY(init_hits(events, params, threads));
     LR_TRY(init_sigma(events, params));
     LR_TRY(check_events(events, params, threads));
     LR_TRY(init_arrays(events, params));

@@ -119,6 +119,12 @@ typedef struct lr_events_source {
                                   crystals keep the numbers of the file */
     bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
                           warning says where, and the events before it are what there is */
+    int threads;       /* 0 = all processors; the events are the same for any number */
+    bool (*skips)(
+        void *user); /* NULL = nothing. Asked before the next events are handed on, of which there
+                                  are as many as whenever the same file is read: whether they are left
+                                  out, uncounted and as far as can be unread. Not with until_damage */
+    void *user;      /* of skips */
     const lr_log *log;
 } lr_events_source;
 
@@ -139,6 +145,19 @@ typedef struct lr_event_list {
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
+
+/* Events in a row. */
+typedef struct lr_event_span {
+    const lr_event *events; /* [count] */
+    int64_t count;
+    int threads; /* 0 = all processors */
+} lr_event_span;
+
+/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count]. */
+LR_API void lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
+
+/* Of each event its weight. weights: [count]. */
+LR_API void lr_events_weights(const lr_event_span *span, float *weights);
 
 /* What is known of the events of a list beside the list. */
 typedef struct lr_event_corrections {

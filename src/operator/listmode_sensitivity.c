@@ -5,6 +5,8 @@
  * flight are projected back by the same kernel (docs/method/listmode.md, "Sensitivity"). */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
+#include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/listmode_facade.h"
 #include "operator/numbers.h"
@@ -16,6 +18,9 @@
 
 /* LORs that are events at a time. */
 enum { LINES_AT_ONCE = 1 << 20 };
+
+/* Lines and voxels that a thread takes at a time. */
+enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 
 /* Of a sample, lines go to two halves in turn, by whose difference its error is known. */
 enum { HALVES = 2 };
@@ -51,29 +56,67 @@ static int64_t lor_of_line(const struct sum *sum, int64_t line)
     return lor < count ? lor : count - 1;
 }
 
-static lr_event event_of(const lr_lors *lors, int64_t number)
+/* Lines of a half that this part has, from which the events at hand come: line k is HALVES * (first +
+ * step * k) + half. */
+struct lines {
+    struct sum *sum;
+    int half;
+    int64_t first, step;
+    int64_t kept[LINES_AT_ONCE / LINES_OF_BLOCK + 1]; /* of each block, from where it begins */
+};
+
+static void gather_block(void *user, int64_t begin, int64_t end, int worker)
 {
-    lr_event event = {.weight = 1};
-    lr_lors_crystals(lors, number, event.crystals);
-    return event;
+    struct lines *lines = user;
+    struct sum *sum = lines->sum;
+    struct lr_place place = {.lors = sum->family->lors};
+    int64_t at = begin;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const int64_t line = HALVES * (lines->first + lines->step * k) + lines->half;
+        const int64_t lor = lor_of_line(sum, line);
+        lr_place_seek(&place, lor);
+        if (lr_place_in_coincidence(&place)) {
+            sum->numbers[at] = lor;
+            sum->events[at++] = (lr_event){
+                .crystals = {place.first_i + place.a, place.first_j + place.b}, .weight = 1};
+        }
+    }
+    lines->kept[begin / LINES_OF_BLOCK] = at - begin;
+}
+
+/* Puts what blocks have kept one behind the other. */
+static int64_t close_gaps(struct sum *sum, const struct lines *lines, int64_t count)
+{
+    int64_t at = 0;
+    for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
+        const size_t kept = (size_t)lines->kept[begin / LINES_OF_BLOCK];
+        if (at < begin) {
+            memmove(sum->numbers + at, sum->numbers + begin, kept * sizeof(*sum->numbers));
+            memmove(sum->events + at, sum->events + begin, kept * sizeof(*sum->events));
+        }
+        at += (int64_t)kept;
+    }
+    return at;
 }
 
 /* The next lines of one half whose LORs are in coincidence. */
 static int64_t gather(struct sum *sum, int half, int64_t end)
 {
-    int64_t count = 0;
     const struct lr_listmode_family *family = sum->family;
-    for (int64_t line = sum->next + half; line < end; line += HALVES) {
-        if (line / HALVES % family->sensitivity_parts != family->sensitivity_part) {
-            continue;
-        }
-        const int64_t lor = lor_of_line(sum, line);
-        if (lr_lors_in_coincidence(sum->family->lors, lor)) {
-            sum->numbers[count] = lor;
-            sum->events[count++] = event_of(sum->family->lors, lor);
-        }
-    }
-    return count;
+    const int64_t step = family->sensitivity_parts;
+    /* Of this half lines up to `end` are those of these numbers, of which this part has each step-th. */
+    const int64_t begin_of_half = sum->next / HALVES,
+                  end_of_half = (end - half + HALVES - 1) / HALVES;
+    const int64_t before = begin_of_half - family->sensitivity_part + step - 1;
+    struct lines lines = {.sum = sum,
+                          .half = half,
+                          .first = family->sensitivity_part + before / step * step,
+                          .step = step};
+    const int64_t count =
+        end_of_half > lines.first ? (end_of_half - lines.first + step - 1) / step : 0;
+    lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, gather_block, &lines);
+    return close_gaps(sum, &lines, count);
 }
 
 static lr_status find_factors(struct sum *sum, int64_t count)
@@ -116,6 +159,20 @@ static lr_status project(struct sum *sum, const lr_listmode_params *asked,
     return status;
 }
 
+struct adding {
+    const lr_vector *image;
+    double *half;
+};
+
+static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct adding *adding = user;
+    (void)worker;
+    for (int64_t v = begin; v < end; v++) {
+        adding->half[v] += lr_number_get(adding->image, v);
+    }
+}
+
 static lr_status add_lines(struct sum *sum, int half, int64_t count)
 {
     struct lr_listmode_events lines;
@@ -123,6 +180,7 @@ static lr_status add_lines(struct sum *sum, int half, int64_t count)
                                        .grid = &sum->op->grid,
                                        .events = sum->events,
                                        .count = count,
+                                       .threads = sum->op->params.threads,
                                        .log = sum->op->params.log};
     lr_status status = find_factors(sum, count);
     if (status == LR_OK) {
@@ -130,8 +188,9 @@ static lr_status add_lines(struct sum *sum, int half, int64_t count)
         status = status == LR_OK ? project(sum, &params, &lines) : status;
         lr_listmode_events_finish(&lines);
     }
-    for (int64_t v = 0; status == LR_OK && v < sum->image.count; v++) {
-        sum->half[half][v] += lr_number_get(&sum->image, v);
+    if (status == LR_OK) {
+        lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels,
+                        &(struct adding){&sum->image, sum->half[half]});
     }
     return status;
 }

@@ -41,7 +41,7 @@ static inline void write_bytes(const void *bytes, size_t count)
 }
 
 /* Skips where the official files are absent. */
-static const char *official(struct fixture *fixture, char path[1024], const char *name)
+static inline const char *official(struct fixture *fixture, char path[1024], const char *name)
 {
     test_log_init(&fixture->log);
     if (test_data(path, name) == NULL) {

@@ -11,7 +11,7 @@ lr_status lr_event_stream_flush(struct lr_event_stream *stream)
 {
     const int count = stream->waiting;
     stream->waiting = 0;
-    if (count == 0 || stream->sink == NULL) {
+    if (count == 0 || stream->sink == NULL || lr_event_stream_skips(stream)) {
         return LR_OK;
     }
     const lr_status status = stream->sink->take(stream->sink->user, stream->events, count);
@@ -25,6 +25,20 @@ lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *ev
     stream->num_added++;
     stream->events[stream->waiting++] = *event;
     return stream->waiting == LR_EVENTS_AT_ONCE ? lr_event_stream_flush(stream) : LR_OK;
+}
+
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
+                               int64_t count)
+{
+    LR_TRY(lr_event_stream_flush(stream));
+    if (count == 0 || stream->sink == NULL) {
+        return LR_OK;
+    }
+    stream->info->weight += (double)count;
+    stream->num_added += count;
+    const lr_status status = stream->sink->take(stream->sink->user, events, count);
+    stream->is_refused = status != LR_OK;
+    return status;
 }
 
 lr_status lr_events_need_scanner(const lr_events_source *source)

@@ -9,10 +9,11 @@
 
 #include <lr/events.h>
 
-enum { LR_EVENTS_AT_ONCE = 1024 };
+enum { LR_EVENTS_AT_ONCE = 1 << 16 };
 
 /* Events are collected and handed on some at a time. One thread. */
 struct lr_event_stream {
+    const lr_events_source *source;
     const lr_event_sink *sink; /* NULL = only what stands before the events is asked for */
     lr_events_info *info;      /* never NULL; its counts are the reader's to keep */
     int64_t num_added;         /* events so far */
@@ -23,6 +24,17 @@ struct lr_event_stream {
 
 /* One event of a file; a status other than LR_OK is the sink's and ends the reading. */
 lr_status lr_event_stream_add(struct lr_event_stream *stream, const lr_event *event);
+
+/* Whether the next events are not to be handed on; once for each time that they are. */
+static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
+{
+    const lr_events_source *source = stream->source;
+    return source->skips != NULL && !source->until_damage && source->skips(source->user);
+}
+
+/* Many events of weight 1, handed on at once behind those that wait. */
+lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
+                               int64_t count);
 
 /* Hands on what waits. */
 lr_status lr_event_stream_flush(struct lr_event_stream *stream);

@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "base/path.h"
 #include "io/events/castor_header.h"
 #include "io/events/event_damage.h"
@@ -158,6 +159,7 @@ lr_status lr_events_read(const lr_events_source *source, const lr_event_sink *si
     if (stream == NULL) {
         return LR_FAILED;
     }
+    stream->source = &exact;
     stream->sink = sink;
     stream->info = kept;
     kept->format = exact.format;
@@ -207,23 +209,42 @@ void lr_events_info_finish(lr_events_info *info)
 struct growing_list {
     lr_event_list *list;
     int64_t room;
+    int threads;
     const lr_log *log;
 };
 
+enum { COPIED_AT_ONCE = 1 << 15 };
+
+struct copying {
+    lr_event *to;
+    const lr_event *from;
+};
+
+static void copy_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct copying *copying = user;
+    (void)worker;
+    memcpy(copying->to + begin, copying->from + begin,
+           (size_t)(end - begin) * sizeof(*copying->to));
+}
+
+/* By several threads, since memory that is new takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
     lr_event_list *list = growing->list;
     LR_TRY(lr_grow(&list->events, &growing->room, list->count + count,
                    &(struct lr_items){sizeof(*list->events), "events", growing->log}));
-    memcpy(list->events + list->count, events, (size_t)count * sizeof(*events));
+    lr_parallel_for(growing->threads, count, COPIED_AT_ONCE, copy_share,
+                    &(struct copying){list->events + list->count, events});
     list->count += count;
     return LR_OK;
 }
 
 lr_event_list *lr_event_list_read(const lr_events_source *source)
 {
-    struct growing_list growing = {.log = source->log};
+    struct growing_list growing = {
+        .threads = source->threads > 0 ? source->threads : lr_num_processors(), .log = source->log};
     growing.list = lr_alloc(1, sizeof(*growing.list), "events", source->log);
     if (growing.list == NULL) {
         return NULL;
@@ -250,6 +271,9 @@ void lr_event_list_destroy(lr_event_list *list)
 struct binning {
     const lr_lors *lors;
     const lr_log *log;
+    int threads;
+    int64_t *numbers; /* owned [room] of the events at hand */
+    int64_t room;
     struct lr_lor_sums prompts, delayeds;
     int64_t not_in_coincidence;
 };
@@ -257,10 +281,14 @@ struct binning {
 static lr_status bin(void *user, const lr_event *events, int64_t count)
 {
     struct binning *binning = user;
+    LR_TRY(lr_grow(&binning->numbers, &binning->room, count,
+                   &(struct lr_items){sizeof(*binning->numbers), "events", binning->log}));
+    lr_events_lors(binning->lors, &(lr_event_span){events, count, binning->threads},
+                   binning->numbers);
     for (int64_t k = 0; k < count; k++) {
         const lr_event *event = &events[k];
-        const int64_t lor = lr_lors_number(binning->lors, event->crystals[0], event->crystals[1]);
-        if (lor < 0 || !lr_lors_in_coincidence(binning->lors, lor)) {
+        const int64_t lor = binning->numbers[k];
+        if (lor < 0) {
             binning->not_in_coincidence++;
             continue;
         }
@@ -286,7 +314,7 @@ static lr_status finish_binning(struct binning *binning, lr_prompts_delayeds *da
 lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
                         lr_prompts_delayeds *data, lr_events_info *info)
 {
-    struct binning binning = {.lors = lors, .log = source->log};
+    struct binning binning = {.lors = lors, .log = source->log, .threads = source->threads};
     const lr_event_sink sink = {bin, &binning};
     lr_events_source exact = *source;
     lr_events_info own = {0};
@@ -301,6 +329,7 @@ lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
     }
     lr_lor_sums_destroy(&binning.prompts);
     lr_lor_sums_destroy(&binning.delayeds);
+    free(binning.numbers);
     lr_events_info_finish(&own);
     return status;
 }

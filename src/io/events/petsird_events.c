@@ -7,8 +7,9 @@
  * (model/DetectorInformation.yml, model/ScannerInformation.yml, helpers/petsird_helpers.h). */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "io/events/event_stream.h"
-#include "io/events/petsird.h"
+#include "io/events/petsird_batch.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -19,16 +20,18 @@ struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
-    int32_t *crystal_of; /* owned [num_crystals] the scanner's number, -1 = it has none */
+    struct lr_petsird_batch batch;
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
-    uint32_t start_ms;
-    int types[2];
-    bool is_delayed, has_mask;
-    bool is_repeat;  /* the lists being read stand in the file twice */
-    uint64_t digest; /* of the row of lists being read */
-    int64_t bins[2], tof;
+    struct lr_petsird_list list;
+    int64_t bytes_at_once;
+    int64_t longest_span; /* events of whatever numbers that fit so many bytes */
+    bool is_planned;      /* whether the batch has a plan for it */
+    bool may_repeat;      /* whether rows of lists may stand in the file twice */
+    bool is_repeat;       /* whether that being read does */
+    uint64_t digest;      /* of the row of lists being read */
+    struct lr_petsird_coincidence coincidence;
     char first_unknown[96], first_excluded[96];
 };
 
@@ -38,73 +41,51 @@ struct reader {
 static lr_status number_crystals(struct reader *reader)
 {
     const int64_t count = reader->petsird.num_crystals;
-    reader->crystal_of =
-        lr_alloc(count, sizeof(*reader->crystal_of), "numbers of crystals", reader->petsird.log);
-    if (reader->crystal_of == NULL) {
+    int32_t *numbers =
+        lr_alloc(count, sizeof(*numbers), "numbers of crystals", reader->petsird.log);
+    reader->batch.crystals.crystal_of = numbers;
+    if (numbers == NULL) {
         return LR_FAILED;
     }
     if (reader->source->scanner == NULL) {
         for (int64_t k = 0; k < count; k++) {
-            reader->crystal_of[k] = (int32_t)k;
+            numbers[k] = (int32_t)k;
         }
         return LR_OK;
     }
-    return lr_petsird_match(&reader->petsird, reader->source->scanner, reader->crystal_of);
+    return lr_petsird_match(&reader->petsird, reader->source->scanner, numbers);
 }
 
 /* --- one event --- */
 
-static void count_unknown(struct reader *reader, const struct lr_petsird_type *type, int64_t bin)
+static void count_unknown(struct reader *reader, const struct lr_petsird_list *list, int end,
+                          int64_t bin)
 {
     if (reader->counts->unknown_crystals++ == 0) {
         snprintf(reader->first_unknown, sizeof(reader->first_unknown),
-                 "detection bin %lld of module type %d at %u ms", (long long)bin,
-                 (int)(type - reader->petsird.types), (unsigned)reader->start_ms);
+                 "detection bin %lld of module type %d at %u ms", (long long)bin, list->types[end],
+                 (unsigned)list->start_ms);
     }
 }
 
-/* Crystal of a detection bin; -1 = unknown, not counted yet. */
-static int32_t crystal_of_bin(const struct reader *reader, int type, int64_t bin)
+static lr_status refuse_bin(struct reader *reader)
 {
-    const struct lr_petsird_type *found = &reader->petsird.types[type];
-    const int64_t number = bin / found->num_energies;
-    const bool known = bin >= 0 && number < found->num_elements * found->num_modules;
-    return known ? reader->crystal_of[found->first_crystal + number] : -1;
+    const struct lr_petsird_list *list = &reader->list;
+    const int bins = list->pair->num_edges > 1 ? list->pair->num_edges - 1 : 1;
+    return lr_yardl_error(reader->petsird.input,
+                          "an event of module types %d and %d has time-of-flight bin %lld of %d: "
+                          "the file is damaged",
+                          list->types[0], list->types[1], (long long)reader->coincidence.tof, bins);
 }
 
-/* At most one bin is none, and none has other bins than the first. */
-static lr_status place_of_bin(struct reader *reader, float *tof_mm)
+/* The file's own table puts the event's modules out of coincidence. */
+static void count_excluded(struct reader *reader, const struct lr_petsird_list *list,
+                           const int64_t modules[2])
 {
-    double sign;
-    const struct lr_petsird_pair *pair = lr_petsird_tof(&reader->petsird, reader->types, &sign);
-    const int bins = pair->num_edges > 1 ? pair->num_edges - 1 : 1;
-    *tof_mm = 0;
-    if (reader->tof < 0 || reader->tof >= bins) {
-        return lr_yardl_error(reader->petsird.input,
-                              "an event of module types %d and %d has time-of-flight bin %lld of "
-                              "%d: the file is damaged",
-                              reader->types[0], reader->types[1], (long long)reader->tof, bins);
-    }
-    if (bins > 1) {
-        const float *edges = &pair->edges_mm[reader->tof];
-        *tof_mm = (float)(sign * 0.5 * ((double)edges[0] + edges[1]));
-    }
-    return LR_OK;
-}
-
-/* Whether the file's own table puts the event's modules out of coincidence. */
-static void check_mask(struct reader *reader)
-{
-    int64_t modules[2];
-    for (int k = 0; k < 2; k++) {
-        const struct lr_petsird_type *type = &reader->petsird.types[reader->types[k]];
-        modules[k] = reader->bins[k] / type->num_energies / type->num_elements;
-    }
-    if (!lr_petsird_allows(&reader->petsird, reader->types, modules) &&
-        reader->counts->excluded_pairs++ == 0) {
+    if (reader->counts->excluded_pairs++ == 0) {
         snprintf(reader->first_excluded, sizeof(reader->first_excluded),
                  "module %lld of type %d with module %lld of type %d", (long long)modules[0],
-                 reader->types[0], (long long)modules[1], reader->types[1]);
+                 list->types[0], (long long)modules[1], list->types[1]);
     }
 }
 
@@ -116,25 +97,31 @@ static void digest(struct reader *reader, int64_t number)
 
 static lr_status take_event(struct reader *reader)
 {
-    lr_event event = {.weight = 1, .time_ms = reader->start_ms, .is_delayed = reader->is_delayed};
-    digest(reader, reader->bins[0]);
-    digest(reader, reader->bins[1]);
-    digest(reader, reader->tof);
+    const struct lr_petsird_crystals *crystals = &reader->batch.crystals;
+    const struct lr_petsird_list *list = &reader->list;
+    const struct lr_petsird_coincidence *coincidence = &reader->coincidence;
+    lr_event event;
+    int64_t modules[2];
+    digest(reader, coincidence->bins[0]);
+    digest(reader, coincidence->bins[1]);
+    digest(reader, coincidence->tof);
     if (reader->is_repeat) {
         reader->counts->repeated++;
         return LR_OK;
     }
-    *(reader->is_delayed ? &reader->counts->delayeds : &reader->counts->prompts) += 1;
-    LR_TRY(place_of_bin(reader, &event.tof_mm));
-    for (int k = 0; k < 2; k++) {
-        event.crystals[k] = crystal_of_bin(reader, reader->types[k], reader->bins[k]);
-        if (event.crystals[k] < 0) {
-            count_unknown(reader, &reader->petsird.types[reader->types[k]], reader->bins[k]);
-            return LR_OK;
-        }
+    *(list->is_delayed ? &reader->counts->delayeds : &reader->counts->prompts) += 1;
+    switch (lr_petsird_event(crystals, list, coincidence, &event)) {
+    case LR_PETSIRD_DAMAGED:
+        return refuse_bin(reader);
+    case LR_PETSIRD_UNKNOWN:
+        count_unknown(reader, list, event.crystals[0] >= 0,
+                      coincidence->bins[event.crystals[0] >= 0]);
+        return LR_OK;
+    default:
+        break;
     }
-    if (reader->has_mask) {
-        check_mask(reader);
+    if (crystals->has_mask && !lr_petsird_in_mask(crystals, list, coincidence, modules)) {
+        count_excluded(reader, list, modules);
     }
     return lr_event_stream_add(reader->stream, &event);
 }
@@ -148,29 +135,203 @@ static lr_status take_bins(void *user, struct lr_yardl_input *input,
     if (list.count != 2) {
         return lr_yardl_error(input, "a coincidence has %lld ends", (long long)list.count);
     }
-    LR_TRY(lr_yardl_integer(input, list.item, &reader->bins[0]));
-    return lr_yardl_integer(input, list.item, &reader->bins[1]);
+    LR_TRY(lr_yardl_integer(input, list.item, &reader->coincidence.bins[0]));
+    return lr_yardl_integer(input, list.item, &reader->coincidence.bins[1]);
 }
 
 static lr_status take_tof(void *user, struct lr_yardl_input *input,
                           const struct lr_yardl_type *type)
 {
-    return lr_yardl_integer(input, type, &((struct reader *)user)->tof);
+    return lr_yardl_integer(input, type, &((struct reader *)user)->coincidence.tof);
+}
+
+/* One number after the other. */
+static lr_status take_one_by_one(struct reader *reader, const struct lr_yardl_type *type,
+                                 int64_t count)
+{
+    static const struct lr_yardl_field fields[] = {
+        {"detectionBins", true, take_bins}, {"tofIdx", false, take_tof}, {0}};
+    reader->coincidence.tof = 0;
+    for (int64_t k = 0; k < count; k++) {
+        LR_TRY(lr_yardl_record(reader->petsird.input, type, fields, reader));
+        LR_TRY(take_event(reader));
+    }
+    return LR_OK;
+}
+
+/* --- many events at a time --- */
+
+/* Reads a span again by itself, which says what is wrong with it. */
+static lr_status take_damaged(struct reader *reader, const struct lr_petsird_span *span)
+{
+    struct lr_yardl_input *input = reader->petsird.input;
+    const struct lr_petsird_list list = reader->list;
+    const struct lr_event_times times = reader->times;
+    const int64_t time_marks = reader->counts->time_marks;
+    int64_t left;
+    const int64_t back = lr_yardl_at_hand(input, &left) - span->bytes;
+    reader->list = span->list;
+    reader->times = span->times;
+    reader->counts->time_marks = span->time_marks;
+    lr_yardl_move(input, -back);
+    LR_TRY(take_one_by_one(reader, span->list.item, span->count));
+    int64_t after;
+    (void)lr_yardl_at_hand(input, &after);
+    lr_yardl_move(input, after - left);
+    reader->list = list;
+    reader->times = times;
+    reader->counts->time_marks = time_marks;
+    return LR_OK;
+}
+
+static void count_share(struct reader *reader, const struct lr_petsird_share *share)
+{
+    const struct lr_petsird_span *spans = reader->batch.spans;
+    lr_event_counts *counts = reader->counts;
+    counts->prompts += share->found[0];
+    counts->delayeds += share->found[1];
+    if (share->num_unknown > 0) {
+        count_unknown(reader, &spans[share->unknown_span].list, share->unknown_end,
+                      share->unknown_bin);
+        counts->unknown_crystals += share->num_unknown - 1;
+    }
+    if (share->num_excluded > 0) {
+        count_excluded(reader, &spans[share->excluded_span].list, share->excluded);
+        counts->excluded_pairs += share->num_excluded - 1;
+    }
+}
+
+/* Takes what shares have found, up to the first damage: how many events stand at the batch's begin. */
+static int64_t gather_shares(struct reader *reader, const struct lr_petsird_share **damaged)
+{
+    struct lr_petsird_batch *batch = &reader->batch;
+    int64_t count = 0;
+    *damaged = NULL;
+    for (int64_t k = 0; k < batch->num_shares && *damaged == NULL; k++) {
+        const struct lr_petsird_share *share = &batch->shares[k];
+        count_share(reader, share);
+        if (share->first > count) {
+            memmove(batch->events + count, batch->events + share->first,
+                    (size_t)share->kept * sizeof(*batch->events));
+        }
+        count += share->kept;
+        *damaged = share->damaged >= 0 ? share : NULL;
+    }
+    return count;
+}
+
+/* Spans behind the one that is read again, in which no damage is found after all. */
+static lr_status take_rest(struct reader *reader, int64_t begin, int64_t end)
+{
+    for (int64_t k = begin; k < end; k++) {
+        LR_TRY(take_damaged(reader, &reader->batch.spans[k]));
+    }
+    return LR_OK;
+}
+
+static lr_status take_spans(struct reader *reader, int64_t num_spans)
+{
+    struct lr_petsird_batch *batch = &reader->batch;
+    const struct lr_petsird_share *damaged;
+    LR_TRY(lr_petsird_batch_decode(batch));
+    const int64_t count = gather_shares(reader, &damaged);
+    LR_TRY(lr_event_stream_hand(reader->stream, batch->events, count));
+    return damaged != NULL ? take_rest(reader, damaged->damaged, num_spans) : LR_OK;
+}
+
+/* Hands on all events that wait. */
+static lr_status hand_on(void *user)
+{
+    struct reader *reader = user;
+    struct lr_petsird_batch *batch = &reader->batch;
+    const int64_t num_spans = batch->num_spans;
+    if (num_spans == 0) {
+        return LR_OK;
+    }
+    batch->num_spans = 0; /* what follows may come here again */
+    lr_status status = lr_event_stream_flush(reader->stream);
+    if (status == LR_OK && !lr_event_stream_skips(reader->stream)) {
+        status = take_spans(reader, num_spans);
+    }
+    batch->num_shares = 0;
+    batch->num_events = 0;
+    return status;
+}
+
+/* As many of the next events as stand whole among the bytes at hand, at most `most`. */
+static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
+{
+    struct lr_yardl_input *input = reader->petsird.input;
+    struct lr_petsird_batch *batch = &reader->batch;
+    struct lr_petsird_span span = {.list = reader->list,
+                                   .count =
+                                       most < reader->longest_span ? most : reader->longest_span,
+                                   .time_marks = reader->counts->time_marks,
+                                   .times = reader->times};
+    int64_t at_hand;
+    bool any = true;
+    span.bytes = lr_yardl_at_hand(input, &at_hand);
+    int64_t bytes = lr_petsird_measure(&batch->plan, span.bytes, at_hand, span.count);
+    while (bytes < 0 && any) {
+        LR_TRY(lr_yardl_more(input, &any));
+        span.bytes = lr_yardl_at_hand(input, &at_hand);
+        bytes = lr_petsird_measure(&batch->plan, span.bytes, at_hand, span.count);
+    }
+    *count = bytes < 0 ? 0 : span.count;
+    if (bytes < 0) {
+        return LR_OK;
+    }
+    span.end = span.bytes + bytes;
+    LR_TRY(lr_petsird_batch_add(batch, &span));
+    lr_yardl_move(input, bytes);
+    return batch->num_events >= LR_PETSIRD_BATCH ? hand_on(reader) : LR_OK;
+}
+
+static lr_status take_many(struct reader *reader, int64_t *left)
+{
+    int64_t count = *left;
+    while (*left > 0 && count > 0) {
+        LR_TRY(add_span(reader, *left, &count));
+        *left -= count;
+    }
+    return LR_OK;
 }
 
 /* --- time blocks --- */
 
-static lr_status take_events(struct reader *reader, struct lr_yardl_input *input,
-                             const struct lr_yardl_list *list)
+/* Prompts and delayeds have types of their own, which mostly are alike. */
+static lr_status take_type(struct reader *reader, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {
-        {"detectionBins", true, take_bins}, {"tofIdx", false, take_tof}, {0}};
-    reader->tof = 0;
-    for (int64_t k = 0; k < list->count; k++) {
-        LR_TRY(lr_yardl_record(input, list->item, fields, reader));
-        LR_TRY(take_event(reader));
+    struct lr_petsird_plan plan;
+    reader->is_planned = lr_petsird_plan_of(type, &plan);
+    if (!lr_petsird_same_plan(&plan, &reader->batch.plan)) {
+        LR_TRY(hand_on(reader));
+        reader->batch.plan = plan;
     }
+    if (reader->is_planned) {
+        const int64_t most = reader->bytes_at_once / (LR_YARDL_LONGEST * plan.num_values);
+        reader->longest_span = most < LR_PETSIRD_SHARE ? most : LR_PETSIRD_SHARE;
+    }
+    reader->list.item = type;
     return LR_OK;
+}
+
+/* What the file does not hold whole is left to be read one by one, until there is an error. */
+static lr_status take_events(struct reader *reader, const struct lr_yardl_list *list)
+{
+    int64_t left = list->count;
+    reader->list.pair = lr_petsird_tof(&reader->petsird, reader->list.types, &reader->list.sign);
+    if (reader->list.item != list->item) {
+        LR_TRY(take_type(reader, list->item));
+    }
+    if (reader->is_planned && !reader->may_repeat) {
+        LR_TRY(take_many(reader, &left));
+    }
+    if (left == 0) {
+        return LR_OK;
+    }
+    LR_TRY(hand_on(reader));
+    return take_one_by_one(reader, list->item, left);
 }
 
 /* The module type of a row of lists. Where there are more rows than types, each stands there as often
@@ -207,9 +368,11 @@ static lr_status take_row(struct reader *reader, struct lr_yardl_input *input,
                                   "%lld events of module types %d and %lld, and there are %d types",
                                   (long long)list.count, row, (long long)j, num_types);
         }
-        reader->types[0] = row;
-        reader->types[1] = (int)j;
-        LR_TRY(take_events(reader, input, &list));
+        if (list.count > 0) {
+            reader->list.types[0] = row;
+            reader->list.types[1] = (int)j;
+            LR_TRY(take_events(reader, &list));
+        }
     }
     return LR_OK;
 }
@@ -222,10 +385,10 @@ static lr_status take_lists(struct reader *reader, struct lr_yardl_input *input,
     uint64_t before = 0;
     int row = -1;
     LR_TRY(lr_yardl_list(input, type, &rows));
+    reader->may_repeat = rows.count > reader->petsird.num_types;
     for (int64_t i = 0; i < rows.count; i++) {
-        const int of = rows.count > reader->petsird.num_types
-                           ? type_of_row(i, rows.count, reader->petsird.num_types)
-                           : (int)i;
+        const int of =
+            reader->may_repeat ? type_of_row(i, rows.count, reader->petsird.num_types) : (int)i;
         reader->is_repeat = of == row;
         reader->digest = 0;
         LR_TRY(take_row(reader, input, rows.item, of));
@@ -245,7 +408,7 @@ static lr_status take_prompts(void *user, struct lr_yardl_input *input,
                               const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
-    reader->is_delayed = false;
+    reader->list.is_delayed = false;
     return take_lists(reader, input, type);
 }
 
@@ -253,7 +416,7 @@ static lr_status take_delayeds(void *user, struct lr_yardl_input *input,
                                const struct lr_yardl_type *type)
 {
     struct reader *reader = user;
-    reader->is_delayed = true;
+    reader->list.is_delayed = true;
     return take_lists(reader, input, type);
 }
 
@@ -263,8 +426,8 @@ static lr_status take_start(void *user, struct lr_yardl_input *input,
     struct reader *reader = user;
     int64_t value;
     LR_TRY(lr_yardl_integer(input, type, &value));
-    reader->start_ms = value > UINT32_MAX ? UINT32_MAX : value < 0 ? 0 : (uint32_t)value;
-    lr_event_times_add(&reader->times, reader->start_ms);
+    reader->list.start_ms = value > UINT32_MAX ? UINT32_MAX : value < 0 ? 0 : (uint32_t)value;
+    lr_event_times_add(&reader->times, reader->list.start_ms);
     return LR_OK;
 }
 
@@ -333,6 +496,7 @@ static lr_status take_blocks(struct reader *reader)
             LR_TRY(take_block(reader, list.item));
         }
     } while (list.count > 0);
+    LR_TRY(hand_on(reader));
     return lr_yardl_left(input) == 0
                ? LR_OK
                : lr_yardl_error(input,
@@ -352,7 +516,7 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     LR_TRY(lr_petsird_fill_info(petsird, info));
     return lr_petsird_has_kinds(petsird)
                ? lr_petsird_fill_kinds(
-                     petsird, reader->crystal_of,
+                     petsird, reader->batch.crystals.crystal_of,
                      scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
                : LR_OK;
 }
@@ -437,6 +601,14 @@ static void warn_blocks(const struct reader *reader)
     }
 }
 
+static int64_t bytes_at_once(const struct lr_yardl_input *input)
+{
+    const int64_t bytes = lr_yardl_left(input) / LR_PETSIRD_PIECES;
+    return bytes < LR_PETSIRD_LEAST   ? LR_PETSIRD_LEAST
+           : bytes > LR_PETSIRD_BYTES ? LR_PETSIRD_BYTES
+                                      : bytes;
+}
+
 static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
@@ -449,7 +621,12 @@ static lr_status read_all(struct reader *reader)
         return LR_OK;
     }
     warn_header(&reader->petsird);
-    reader->has_mask = lr_petsird_has_mask(&reader->petsird);
+    reader->batch.crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
+    reader->batch.threads =
+        reader->source->threads > 0 ? reader->source->threads : lr_num_processors();
+    reader->bytes_at_once = bytes_at_once(reader->petsird.input);
+    LR_TRY(lr_yardl_widen(reader->petsird.input, reader->bytes_at_once));
+    lr_yardl_listen(reader->petsird.input, hand_on, reader);
     LR_TRY(take_blocks(reader));
     LR_TRY(lr_event_stream_flush(reader->stream));
     warn_events(reader);
@@ -460,9 +637,11 @@ static lr_status read_all(struct reader *reader)
 lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.source = source, .stream = stream, .counts = &stream->info->counts};
+    reader.batch.crystals.petsird = &reader.petsird;
     const lr_status status = read_all(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
-    free(reader.crystal_of);
+    free(reader.batch.crystals.crystal_of);
+    lr_petsird_batch_finish(&reader.batch);
     lr_petsird_close(&reader.petsird);
     return status;
 }

@@ -28,7 +28,7 @@ enum lr_yardl_kind {
     LR_YARDL_MAP     /* parts = key and value */
 };
 
-enum { LR_YARDL_MAX_RANK = 8 };
+enum { LR_YARDL_MAX_RANK = 8, LR_YARDL_LONGEST = 10 /* bytes of a base-128 number */ };
 
 struct lr_yardl_part {
     const char *name; /* of a field, or a case's tag */
@@ -79,6 +79,29 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...) 
 
 /* Bytes that are left of the file. */
 int64_t lr_yardl_left(const struct lr_yardl_input *input);
+
+/* --- many bytes at once --- */
+
+/* Lets that many bytes of the file, or all of it where it is shorter, be at hand at a time; a file begins
+ * with 64 KiB. errors: LR_FAILED without memory, what `leave` returns. */
+lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
+
+/* `leave` (NULL = none) is called before bytes that were at hand go, and before an error is told: what was
+ * put off can be done then. Where it fails that is what the caller of a function below gets, and nothing
+ * more is told. */
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*leave)(void *user), void *user);
+
+/* The bytes at hand from where the file is read; they stay until `leave` is called. */
+const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count);
+
+/* Fetches bytes behind those at hand; any: whether there were more, which one byte at a time tells why
+ * not. errors: what `leave` returns. */
+lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
+
+/* Goes forward, or back where that is negative, among the bytes at hand. */
+void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);
+
+/* --- one value at a time --- */
 
 /* One value of that type each; LR_BAD_INPUT, logged, when the file ends within it or the schema has
  * another kind of type there. */

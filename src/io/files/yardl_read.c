@@ -25,11 +25,18 @@ struct lr_yardl_input {
     const lr_log *log;
     FILE *file;
     int64_t size, at; /* bytes of the file, and of those the ones that were taken */
-    size_t filled, used;
-    unsigned char buffer[BUFFER_BYTES];
+    size_t filled, used, room;
+    unsigned char *buffer; /* owned [room] */
+    lr_status (*leave)(void *user);
+    void *user; /* of leave */
 };
 
 /* --- bytes --- */
+
+static lr_status leave(struct lr_yardl_input *input)
+{
+    return input->leave != NULL ? input->leave(input->user) : LR_OK;
+}
 
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
 {
@@ -38,6 +45,7 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
+    LR_TRY(leave(input));
     return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path,
                     (long long)input->at, sentence);
 }
@@ -49,8 +57,9 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input)
 
 static lr_status fill(struct lr_yardl_input *input)
 {
+    LR_TRY(leave(input));
     input->used = 0;
-    input->filled = fread(input->buffer, 1, sizeof(input->buffer), input->file);
+    input->filled = fread(input->buffer, 1, input->room, input->file);
     if (input->filled > 0) {
         return LR_OK;
     }
@@ -109,6 +118,53 @@ static lr_status take_unsigned(struct lr_yardl_input *input, uint64_t *value)
         *value |= (uint64_t)(byte & 0x7f) << shift;
     }
     return LR_OK;
+}
+
+/* --- many bytes at once --- */
+
+lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
+{
+    const int64_t wanted = bytes < input->size ? bytes : input->size;
+    if (wanted <= (int64_t)input->room) {
+        return LR_OK;
+    }
+    LR_TRY(leave(input));
+    unsigned char *wider = lr_resize(input->buffer, wanted, 1, "a file's buffer", input->log);
+    if (wider == NULL) {
+        return LR_FAILED;
+    }
+    input->buffer = wider;
+    input->room = (size_t)wanted;
+    return LR_OK;
+}
+
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*hand_on)(void *user), void *user)
+{
+    input->leave = hand_on;
+    input->user = user;
+}
+
+const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count)
+{
+    *count = (int64_t)(input->filled - input->used);
+    return input->buffer + input->used;
+}
+
+lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
+{
+    const size_t there = input->filled - input->used;
+    LR_TRY(leave(input));
+    memmove(input->buffer, input->buffer + input->used, there);
+    input->used = 0;
+    input->filled = there + fread(input->buffer + there, 1, input->room - there, input->file);
+    *any = input->filled > there;
+    return LR_OK;
+}
+
+void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes)
+{
+    input->used = (size_t)((int64_t)input->used + bytes);
+    input->at += bytes;
 }
 
 static uint64_t little_endian(const unsigned char *bytes, int count)
@@ -171,7 +227,9 @@ struct lr_yardl_input *lr_yardl_open(const char *path, const lr_log *log)
     }
     input->log = log;
     input->size = size;
-    input->path = lr_copy_string(path, log);
+    input->room = BUFFER_BYTES;
+    input->buffer = lr_alloc(BUFFER_BYTES, 1, "a file's buffer", log);
+    input->path = input->buffer != NULL ? lr_copy_string(path, log) : NULL;
     input->file = input->path != NULL ? fopen(path, "rb") : NULL;
     if (input->path != NULL && input->file == NULL) {
         char text[LR_OPEN_FAILURE];
@@ -193,6 +251,7 @@ void lr_yardl_close(struct lr_yardl_input *input)
     if (input->file != NULL) {
         fclose(input->file);
     }
+    free(input->buffer);
     free(input->path);
     free(input);
 }

@@ -216,23 +216,34 @@ int64_t lr_lors_pair(const lr_lors *lors, int module_a, int module_b)
     return lors->pairs[low][1] == j ? low : -1;
 }
 
-int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
+/* Of a pair of modules. */
+static int64_t number_in_pair(const lr_lors *lors, int64_t pair, int low, int high)
 {
     const lr_scanner *scanner = lors->scanner;
-    if (scanner == NULL || crystal_a < 0 || crystal_b < 0 || crystal_a >= scanner->num_crystals ||
-        crystal_b >= scanner->num_crystals) {
-        return -1;
-    }
-    const int low = crystal_a < crystal_b ? crystal_a : crystal_b;
-    const int high = crystal_a < crystal_b ? crystal_b : crystal_a;
-    const int i = lr_scanner_module_of(scanner, low);
-    const int j = lr_scanner_module_of(scanner, high);
-    const int64_t pair = lr_lors_pair(lors, i, j);
-    if (pair < 0) {
-        return -1;
-    }
+    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
     return lors->offsets[pair] + (low - scanner->first_crystal[i]) * crystals_of(scanner, j) +
            (high - scanner->first_crystal[j]);
+}
+
+/* The pair that two crystals belong to, and their order; -1 = there is none. */
+static int64_t pair_of_crystals(const lr_lors *lors, const int32_t crystals[2], int ordered[2])
+{
+    const lr_scanner *scanner = lors->scanner;
+    const bool ascend = crystals[0] < crystals[1];
+    ordered[0] = crystals[ascend ? 0 : 1];
+    ordered[1] = crystals[ascend ? 1 : 0];
+    if (scanner == NULL || ordered[0] < 0 || ordered[1] >= scanner->num_crystals) {
+        return -1;
+    }
+    return lr_lors_pair(lors, lr_scanner_module_of(scanner, ordered[0]),
+                        lr_scanner_module_of(scanner, ordered[1]));
+}
+
+int64_t lr_lors_number(const lr_lors *lors, int crystal_a, int crystal_b)
+{
+    int ordered[2];
+    const int64_t pair = pair_of_crystals(lors, (const int32_t[2]){crystal_a, crystal_b}, ordered);
+    return pair < 0 ? -1 : number_in_pair(lors, pair, ordered[0], ordered[1]);
 }
 
 static lr_lor describe(const lr_lors *lors, int64_t pair, int64_t lor)
@@ -261,6 +272,21 @@ void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[2])
     const int64_t crystals_j = crystals_of(lors->scanner, j);
     crystals[0] = lors->scanner->first_crystal[i] + (int32_t)(within / crystals_j);
     crystals[1] = lors->scanner->first_crystal[j] + (int32_t)(within % crystals_j);
+}
+
+int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2])
+{
+    int ordered[2];
+    const int64_t pair = pair_of_crystals(lors, crystals, ordered);
+    if (pair < 0) {
+        return -1;
+    }
+    const int64_t lor = number_in_pair(lors, pair, ordered[0], ordered[1]);
+    if (lors->masks->pairs[pair].kind == LR_MASK_ALL) {
+        return lor;
+    }
+    const lr_lor spelled = describe(lors, pair, lor);
+    return lr_coincidence_allows(lors, pair, spelled.p, spelled.q, spelled.r, spelled.s) ? lor : -1;
 }
 
 bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor)

@@ -24,6 +24,9 @@ struct lr_place {
 /* Module pair whose LORs include this one, 0 <= lor < count. */
 int64_t lr_place_pair(const lr_lors *lors, int64_t lor);
 
+/* The LOR of two crystals; -1 = they are not in coincidence. */
+int64_t lr_place_joined(const lr_lors *lors, const int32_t crystals[2]);
+
 /* Goes to the row of a LOR. */
 void lr_place_seek_row(struct lr_place *place, int64_t lor);
 

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include <lr/events.h>
+
+#include "base/parallel.h"
+#include "model/lors/place.h"
+
+/* Events that a thread takes at a time. */
+enum { AT_ONCE = 1 << 13 };
+
+struct work {
+    const lr_lors *lors;
+    const lr_event *events;
+    int64_t *numbers;
+    float *weights;
+};
+
+static void number_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct work *work = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
+    }
+}
+
+static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct work *work = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        work->weights[k] = work->events[k].weight;
+    }
+}
+
+static void run(const lr_event_span *span, lr_parallel_body *body, struct work *work)
+{
+    const bool is_long = span->count > AT_ONCE;
+    const int threads = !is_long ? 1 : span->threads > 0 ? span->threads : lr_num_processors();
+    work->events = span->events;
+    lr_parallel_for(threads, span->count, AT_ONCE, body, work);
+}
+
+void lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
+{
+    run(span, number_share, &(struct work){.lors = lors, .numbers = numbers});
+}
+
+void lr_events_weights(const lr_event_span *span, float *weights)
+{
+    run(span, weigh_share, &(struct work){.weights = weights});
+}
