@@ -99,8 +99,8 @@ static void for_all(const struct laws *laws, law *check)
 {
     uint64_t state = test_seed();
     /* Programs are compiled for each scanner and mode. */
-    const bool takes_all = strcmp(laws->backend, "compute") != 0 ||
-                           test_takes_all("one of two modes of each scanner");
+    const bool takes_all =
+        strcmp(laws->backend, "compute") != 0 || test_takes_all("one of two modes of each scanner");
     for (int kind = 0; kind < FIXTURE_COUNT; kind++) {
         struct bench bench;
         bench_init(&bench, laws, kind);

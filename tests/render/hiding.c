@@ -613,7 +613,8 @@ static void test_projections(void **unused)
 {
     (void)unused;
     uint64_t state = test_seed();
-    const bool is_full = test_takes_all("two of four ways to project in three of four arrangements");
+    const bool is_full =
+        test_takes_all("two of four ways to project in three of four arrangements");
     for (int which = 0; which < 4; which++) {
         for (int k = 0; k < NUM_WAYS; k++) {
             struct bench bench;
