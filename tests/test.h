@@ -77,6 +77,22 @@ static inline const char *test_data(char path[1024], const char *name)
     return path;
 }
 
+/* Whether all cases are wanted (LORASTER_FULL), of those of which a spread is met else. */
+static inline bool test_is_full(void)
+{
+    const char *text = getenv("LORASTER_FULL");
+    return text != NULL && text[0] != '\0';
+}
+
+/* Says what is left out; use where a test meets a spread of its cases. */
+static inline bool test_takes_all(const char *left_out)
+{
+    if (!test_is_full()) {
+        print_message("left out without LORASTER_FULL: %s\n", left_out);
+    }
+    return test_is_full();
+}
+
 /* The seed of random cases: $LORASTER_TEST_SEED, else 1. Printed, so that a failure repeats. */
 static inline uint64_t test_seed(void)
 {

@@ -8,18 +8,22 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { MAX_DEVICES = 32, NUM_BACKENDS = 4, EDGE = 2 };
+enum { MAX_DEVICES = 32, EDGE = 2 };
 
-/* Of the family listmode. */
-static const char *const listmode_names[] = {"cuda", "compute", "auto"};
-enum { NUM_LISTMODE = sizeof(listmode_names) / sizeof(listmode_names[0]) };
+enum { RASTER = 0, CPU, COMPUTE, NATIVE, NUM_BACKENDS };
+static const char *const backend_names[NUM_BACKENDS] = {
+    [RASTER] = "raster", [CPU] = "cpu", [COMPUTE] = "compute", [NATIVE] = "native"};
+
+enum { LISTMODE_CUDA = 0, LISTMODE_COMPUTE, LISTMODE_AUTO, NUM_LISTMODE };
+static const char *const listmode_names[NUM_LISTMODE] = {
+    [LISTMODE_CUDA] = "cuda", [LISTMODE_COMPUTE] = "compute", [LISTMODE_AUTO] = "auto"};
 
 /* What came of asking for an operator by a backend's name. */
 struct trial {
     const char *asked;
     bool works;
     char backend[32], device[192];
-    char reason[1024]; /* the last error or warning sentence */
+    char reason[1024]; /* the last error or warning; of "auto", also what it passed over */
     lr_status status;
 };
 
@@ -34,10 +38,15 @@ struct findings {
     lr_comm_support comm;
 };
 
+static bool is_auto(const struct trial *trial)
+{
+    return strcmp(trial->asked, "auto") == 0;
+}
+
 static void keep_reason(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
     struct trial *trial = user;
-    if (level >= LR_LOG_WARNING) {
+    if (level >= (is_auto(trial) ? LR_LOG_INFO : LR_LOG_WARNING)) {
         snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
         trial->status = status;
     }
@@ -136,8 +145,10 @@ static struct trial try_direct(const char *name, int device)
         trial.status = trial.works ? LR_OK : LR_NO_DEVICE;
         snprintf(trial.backend, sizeof(trial.backend), "%s", info->backend);
         snprintf(trial.device, sizeof(trial.device), "%s", info->device);
-        snprintf(trial.reason, sizeof(trial.reason), "%s",
-                 info->passed_over != NULL ? info->passed_over : "");
+        if (info->passed_over != NULL || !is_auto(&trial)) {
+            snprintf(trial.reason, sizeof(trial.reason), "%s",
+                     info->passed_over != NULL ? info->passed_over : "");
+        }
     }
     lr_operator_destroy(op);
     return trial;
@@ -177,10 +188,9 @@ static void investigate(struct findings *found, int device, const lr_log *log)
     if (found->num_devices > MAX_DEVICES) {
         found->num_devices = MAX_DEVICES;
     }
-    static const char *const names[NUM_BACKENDS] = {"raster", "cpu", "compute", "native"};
     found->automatic = try_backend("auto", device, create_operator);
     for (int k = 0; k < NUM_BACKENDS; k++) {
-        found->backends[k] = try_backend(names[k], device, create_operator);
+        found->backends[k] = try_backend(backend_names[k], device, create_operator);
     }
     found->direct_cuda = try_direct("cuda", device);
     found->direct_automatic = try_direct("auto", device);
@@ -222,15 +232,17 @@ static void print_automatic(const struct findings *found)
     if (!automatic->works) {
         printf("\nauto finds nothing: %s\n", automatic->reason);
     } else {
-        printf("\nauto takes %s on %s, and what else serves where that does not\n",
-               automatic->backend, automatic->device);
+        printf("\nauto takes %s on %s, and what else serves where that does not%s%s\n",
+               automatic->backend, automatic->device, *automatic->reason ? "; " : "",
+               automatic->reason);
     }
 }
 
 /* By "auto", of a family. */
 static void print_taken(const struct trial *automatic)
 {
-    printf("  auto      takes %s on %s\n", automatic->backend, automatic->device);
+    printf("  auto      takes %s on %s%s%s\n", automatic->backend, automatic->device,
+           *automatic->reason ? "; " : "", automatic->reason);
 }
 
 static void print_ranks(const struct findings *found)
@@ -351,6 +363,15 @@ static const struct trial *wanted(const struct findings *found, const char *back
     return strcmp(backend, "cuda") == 0 ? &found->direct_cuda : &found->automatic;
 }
 
+/* Where a device failed for "auto" that worked for the backend's own name: it may fail again. */
+static void warn_of_passed_over(const struct trial *automatic, const struct trial *named,
+                                const char *family, struct report *report)
+{
+    if (automatic->works && named->works && automatic->reason[0] != '\0') {
+        report_warn(report, "auto of the family %s: %s", family, automatic->reason);
+    }
+}
+
 static lr_status run(struct cli_args *args)
 {
     static const char *const names[] = {"auto", "cpu", "raster", "compute", "native", "cuda", NULL};
@@ -359,7 +380,10 @@ static lr_status run(struct cli_args *args)
     const char *backend = names[args_word(args, "--backend", names, 0)];
     const int device = (int)args_int(args, "--device", 0, range);
     CLI_TRY(args->status);
-    investigate(&found, device, NULL);
+    investigate(&found, device, &args->report->log);
+    warn_of_passed_over(&found.automatic, &found.backends[COMPUTE], "correspondence", args->report);
+    warn_of_passed_over(&found.listmode[LISTMODE_AUTO], &found.listmode[LISTMODE_COMPUTE],
+                        "listmode", args->report);
     (args->report->json ? print_json : print_findings)(&found);
     const struct trial *trial = wanted(&found, backend);
     if (!trial->works) {

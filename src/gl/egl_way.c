@@ -64,26 +64,49 @@ static bool is_software(EGLDeviceEXT device)
     return has_word(list, "EGL_MESA_device_software");
 }
 
-static int enumerate(EGLDeviceEXT *devices, int capacity)
+/* NULL where EGL can list devices, else why not. */
+static const char *find_query(PFNEGLQUERYDEVICESEXTPROC *query)
 {
     const char *client = client_extensions();
-    const bool can =
-        has_word(client, "EGL_EXT_platform_device") &&
-        (has_word(client, "EGL_EXT_device_enumeration") || has_word(client, "EGL_EXT_device_base"));
-    const PFNEGLQUERYDEVICESEXTPROC query =
-        can ? (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT") : NULL;
-    EGLint count = 0;
-    if (query == NULL || !query(capacity, devices, &count)) {
-        return 0;
+    *query = NULL;
+    if (client[0] == '\0') {
+        return "it names no client extensions";
     }
-    return count;
+    if (!has_word(client, "EGL_EXT_platform_device")) {
+        return "EGL_EXT_platform_device is not supported";
+    }
+    if (!has_word(client, "EGL_EXT_device_enumeration") &&
+        !has_word(client, "EGL_EXT_device_base")) {
+        return "EGL_EXT_device_enumeration is not supported";
+    }
+    *query = (PFNEGLQUERYDEVICESEXTPROC)eglGetProcAddress("eglQueryDevicesEXT");
+    return *query != NULL ? NULL : "it has no eglQueryDevicesEXT";
+}
+
+/* NULL, or why EGL does not list them; none may be there. */
+static const char *enumerate(EGLDeviceEXT *devices, int capacity, int *num_devices)
+{
+    PFNEGLQUERYDEVICESEXTPROC query;
+    EGLint count = 0;
+    const char *why = find_query(&query);
+    if (why == NULL && !query(capacity, devices, &count)) {
+        count = 0;
+        why = error_name(eglGetError());
+    }
+    *num_devices = count;
+    return why;
 }
 
 int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
 {
     EGLDeviceEXT devices[EGL_WAY_MAX - 2];
-    const int num_devices = enumerate(devices, EGL_WAY_MAX - 2);
-    int count = 0;
+    int count = 0, num_devices;
+    const char *why = enumerate(devices, EGL_WAY_MAX - 2, &num_devices);
+    if (why != NULL) {
+        ways[count] = (struct egl_way){.kind = EGL_WAY_UNLISTED, .name = "egl devices"};
+        snprintf(ways[count].reason, sizeof(ways->reason), "EGL does not list them: %s", why);
+        count++;
+    }
     for (int software = 0; software < 2; software++) {
         for (int k = 0; k < num_devices; k++) {
             if (is_software(devices[k]) != (software == 1)) {
@@ -216,6 +239,10 @@ bool egl_context_open(struct egl_context *egl, const struct egl_way *way, bool d
                       size_t capacity)
 {
     *egl = (struct egl_context){EGL_NO_DISPLAY, EGL_NO_CONTEXT, EGL_NO_SURFACE, false};
+    if (way->kind == EGL_WAY_UNLISTED) {
+        snprintf(reason, capacity, "%s", way->reason);
+        return false;
+    }
     const EGLenum api = eglQueryAPI();
     if (!eglBindAPI(EGL_OPENGL_API)) {
         snprintf(reason, capacity, "no EGL driver offers OpenGL");

@@ -17,13 +17,15 @@
 
 enum { EGL_WAY_MAX = 34 };
 
-enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
+/* EGL_WAY_UNLISTED stands for the devices that EGL should list and does not: it cannot be opened. */
+enum egl_way_kind { EGL_WAY_DEVICE = 0, EGL_WAY_UNLISTED, EGL_WAY_SURFACELESS, EGL_WAY_PBUFFER };
 
 struct egl_way {
     enum egl_way_kind kind;
     EGLDeviceEXT device;
-    bool software; /* the device says so itself */
-    char name[32]; /* "egl device 0", counted as EGL enumerates them */
+    bool software;   /* the device says so itself */
+    char name[32];   /* "egl device 0", counted as EGL enumerates them */
+    char reason[96]; /* of EGL_WAY_UNLISTED, why it does not */
 };
 
 struct egl_context {

@@ -69,15 +69,26 @@ lr_status lr_deposit_finish(lr_deposit *deposit)
 
 /* --- creating --- */
 
-bool lr_direct_on_hardware(int device)
+/* One that EGL lists: of ways that stand for no device, nothing is expected. */
+static bool is_refused_hardware(const lr_device *device)
+{
+    return !device->usable && !device->software && strncmp(device->way, "egl device ", 11) == 0;
+}
+
+bool lr_direct_on_hardware(int device, const lr_log *log)
 {
     lr_device devices[16];
     int usable = 0;
+    const lr_device *refused = NULL;
     const int count = lr_device_list(devices, 16, NULL);
     for (int k = 0; k < count && k < 16; k++) {
-        if (devices[k].usable && usable++ == device) {
-            return !devices[k].software;
+        if (devices[k].usable && usable++ == device && !devices[k].software) {
+            return true;
         }
+        refused = refused == NULL && is_refused_hardware(&devices[k]) ? &devices[k] : refused;
+    }
+    if (refused != NULL) {
+        lr_info(log, "no graphics processor is used: %s: %s", refused->way, refused->reason);
     }
     return false;
 }
@@ -100,9 +111,9 @@ static lr_status make_backend(lr_deposit *deposit)
 {
     const lr_deposit_params *params = &deposit->params;
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
-    const char *name = !is_auto                                ? params->backend
-                       : lr_direct_on_hardware(params->device) ? "compute"
-                                                               : "cpu";
+    const char *name = !is_auto                                             ? params->backend
+                       : lr_direct_on_hardware(params->device, params->log) ? "compute"
+                                                                            : "cpu";
     const struct lr_deposit_backend_params backend_params = {.scanner = params->scanner,
                                                              .images = deposit->images,
                                                              .set = params->set,

@@ -68,7 +68,7 @@ static const char *choose(const lr_direct_params *params)
     }
     const bool is_shared = params->shared != NULL;
     const char *otherwise = is_shared ? "compute" : "cpu";
-    return lr_direct_on_hardware(is_shared ? 0 : params->device) ? "cuda" : otherwise;
+    return lr_direct_on_hardware(is_shared ? 0 : params->device, params->log) ? "cuda" : otherwise;
 }
 
 /* Everything that tables would complain about, before the first one is built. Only measured profiles

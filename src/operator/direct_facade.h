@@ -33,7 +33,7 @@ struct lr_direct_family {
 void lr_direct_family_destroy(struct lr_direct_family *family);
 
 /* Whether that device is there and no software renderer, which is slower than the processor's own
- * loops. */
-bool lr_direct_on_hardware(int device);
+ * loops. Where it is not, and one that EGL lists as hardware cannot be used, log hears why. */
+bool lr_direct_on_hardware(int device, const lr_log *log);
 
 #endif

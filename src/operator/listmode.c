@@ -14,6 +14,7 @@
 #include "vector/place.h"
 
 #include <float.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,8 +100,9 @@ static bool is_auto(const lr_listmode_params *params)
 
 static bool is_chosen(const struct choice *choice, const lr_listmode_params *params)
 {
-    return is_auto(params) ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device)
-                           : strcmp(choice->name, params->backend) == 0;
+    return is_auto(params)
+               ? choice->place != LR_PLACE_GL || lr_direct_on_hardware(params->device, params->log)
+               : strcmp(choice->name, params->backend) == 0;
 }
 
 static lr_status check(const lr_listmode_params *params)
@@ -389,12 +391,24 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     return LR_OK;
 }
 
-/* In place of the caller's log: "auto" goes on without a word where there is no device. */
+/* In place of the caller's log: "auto" goes on without an error where there is no device. */
 static void hush(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    const struct lr_listmode_trial *trial = user;
-    if ((trial->is_made || status != LR_NO_DEVICE) && trial->to != NULL) {
+    struct lr_listmode_trial *trial = user;
+    if (!trial->is_made && status == LR_NO_DEVICE) {
+        snprintf(trial->reason, sizeof(trial->reason), "%s", sentence);
+    } else if (trial->to != NULL) {
         trial->to->write(trial->to->user, level, status, sentence);
+    }
+}
+
+/* OpenGL is tried where there is a graphics processor, and was expected to serve; CUDA is tried anywhere. */
+static void tell_refusal(const struct lr_listmode_trial *trial, const struct choice *choice)
+{
+    if (choice->place == LR_PLACE_GL) {
+        lr_info(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
+    } else {
+        lr_debug(trial->to, "%s cannot run here (%s)", choice->name, trial->reason);
     }
 }
 
@@ -443,6 +457,7 @@ static lr_status try_choices(struct lr_operator *op, const lr_listmode_params *p
             trial->is_made = status == LR_OK;
             return status;
         }
+        tell_refusal(trial, &choices[k]);
     }
     return lr_error(log, LR_USAGE,
                     "the family listmode has no backend %s: it has cuda, compute, native and cpu",

@@ -11,11 +11,12 @@
 typedef lr_status lr_listmode_create_fn(const struct lr_listmode_backend_params *params,
                                         struct lr_backend *backend);
 
-/* The log of a backend that "auto" tries: without a word where there is no device. */
+/* The log of a backend that "auto" tries, which keeps what is said where there is no device. */
 struct lr_listmode_trial {
     lr_log log;
     const lr_log *to;
     bool is_made;
+    char reason[512];
 };
 
 typedef lr_status lr_listmode_arrange_fn(struct lr_listmode_events *events,

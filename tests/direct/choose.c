@@ -12,15 +12,15 @@ static bool is_hardware, has_cuda;
 static int cuda_asked, compute_asked;
 static lr_direct_variant asked_variant;
 
-bool __wrap_lr_direct_on_hardware(int device);
+bool __wrap_lr_direct_on_hardware(int device, const lr_log *log);
 lr_status __wrap_lr_direct_cuda_create(const struct lr_direct_backend_params *params,
                                        struct lr_direct_backend *backend);
 lr_status __wrap_lr_direct_compute_create(const struct lr_direct_backend_params *params,
                                           struct lr_direct_backend *backend);
 
-bool __wrap_lr_direct_on_hardware(int device)
+bool __wrap_lr_direct_on_hardware(int device, const lr_log *log)
 {
-    (void)device;
+    (void)device, (void)log;
     return is_hardware;
 }
 

@@ -26,8 +26,8 @@ WITHOUT = {"LORASTER_NCCL": "/nowhere/libnccl.so.2"}
 
 
 def start(size, words, code=0, **more):
-    """What the ranks print together."""
-    env = dict(environment(program), **more)
+    """What the ranks print together. Nothing of the machine's own NCCL, MPI and devices decides."""
+    env = dict(environment(program), **{**WITHOUT, "OMPI_MCA_opal_cuda_support": "0", **more})
     env["ASAN_OPTIONS"] += ":verify_asan_link_order=0"  # what is loaded before it calls nothing of it
     done = subprocess.run(command(size, words), env=env, text=True, capture_output=True, timeout=HANG_S)
     assert done.returncode == code, f"{words}: {done.returncode}\n{done.stdout}\n{done.stderr}"
@@ -106,7 +106,8 @@ def prepare():
              path("e.petsird"))
     loraster(1, "direct", "deposit", "--events", path("e.petsird"), "--grid", "20,20,5", "--voxel-mm", 2,
              "--azimuths", 6, "--tilts", 1, "--backend", "cpu", "-o", path("h.h5"))
-    osem = ["--algorithm", "osem", "--subsets", 2]
+    # The device of that number, for all ranks: else each takes one of its own of the machine's.
+    osem = ["--algorithm", "osem", "--subsets", 2, "--device", 0]
     return {
         "listmode": ["recon", "--operator", "listmode", *ring, "--events", path("e.petsird"), "--backend",
                      "cuda", "--iterations", 10, *osem],
@@ -141,6 +142,14 @@ def images():
     words = families["listmode"]
     said = loraster(2, *words, "-o", path("x.nii"), LR_TEST_SHARED_GPU="1")
     assert said.count("not by NCCL: ranks 0 and 1 share the GPU") == 1, said
+    # As on a machine of two GPUs, where each rank takes the next one (cluster_choose).
+    free = [str(word) for word in words[:words.index("--device")]]
+    own = ["sh", "-c", 'exec "$@" --device "$OMPI_COMM_WORLD_LOCAL_RANK"', "rank", program, *free]
+    for more, exchange in (({}, "NCCL 2.21.5"), ({"LR_TEST_SHARED_GPU": "1"}, "host memory")):
+        said = start(2, [*own, "--json", "-o", path("x.nii")], **{**PLUGINS, **more})
+        found = json.JSONDecoder().raw_decode(said)[0]
+        assert found["operator"]["device"] == "fake device 0", found["operator"]
+        assert found["ranks"]["exchange"] == exchange, found["ranks"]
     said = loraster(2, *words, "--exchange", "nccl", "-o", path("x.nii"), code=4, **WITHOUT)
     assert said.count("loraster: error") == 1 and "rank 0 of 2" in said, said
     said = loraster(2, *words, "-o", path("x.nii"), code=1, LR_TEST_NCCL="transfer 1 5")

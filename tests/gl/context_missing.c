@@ -26,8 +26,13 @@ static void the_list_has_refusals_only(void **state)
 {
     (void)state;
     lr_device devices[8];
-    const int count = lr_device_list(devices, 8, NULL);
-    assert_int_equal(count, 2);
+    struct test_log log;
+    test_log_init(&log);
+    const int count = lr_device_list(devices, 8, &log.log);
+    assert_int_equal(log.num_warnings, 0); /* nothing works that could have been passed over */
+    assert_int_equal(count, 3);
+    assert_string_equal(devices[0].way, "egl devices");
+    assert_non_null(strstr(devices[0].reason, "EGL does not list them: "));
     for (int k = 0; k < count; k++) {
         assert_false(devices[k].usable);
         assert_true(devices[k].reason[0] != '\0');

@@ -25,8 +25,9 @@ DIRECT_GRID = ["--grid", "8,7,4", "--voxel-mm", "4"]
 class Case:
     """One small run. `tolerance`: of images whose sums are made in any order; 0 = the same bytes.
     `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that
-    failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names of calls that are in
-    every spread."""
+    failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names or
+    numbers of calls that are in every spread, the first so many and the last of them (`ends`). `is_long`: a spread
+    has these alone. `surroundings`: variables of its environment."""
     name: str
     backend: str
     arguments: list
@@ -35,6 +36,9 @@ class Case:
     keeps: tuple = ()
     is_short: bool = True
     always: tuple = ()
+    ends: tuple = (8, 0)
+    is_long: bool = False
+    surroundings: tuple = ()
 
     @property
     def title(self):
@@ -199,6 +203,9 @@ def all_cases(inputs, kind):
     """The runs for that kind of call: those of OpenGL and CUDA where these are called at all."""
     if kind != "cuda":
         yield Case("info", "", ["info", "--json"])
+    if kind == "gl":  # of devices that EGL does not list, and of "auto" that goes by one of hardware
+        yield Case("info", "hardware", ["info", "--json"], always=(1, "eglMakeCurrent"), ends=(8, 8),
+                   surroundings=(("INJECT_HARDWARE", "1"),))
     if kind in ("allocs", "threads"):
         yield from plain_cases(inputs)
     gl, own = ["raster", "compute"], ["cpu", "native"]
@@ -209,9 +216,9 @@ def all_cases(inputs, kind):
         yield from direct_cases(inputs, backend)
     for backend in {"gl": ["compute"], "cuda": []}.get(kind, ["cpu", "native", "compute"]):
         yield from listmode_cases(inputs, backend)
-    if kind != "cuda" and os.environ.get("LORASTER_FULL"):
+    if kind == "gl" or (kind != "cuda" and os.environ.get("LORASTER_FULL")):
         yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
-                   is_short=False)
+                   is_short=False, always=("glColorMask",), ends=(1, 0), is_long=True)
 
 
 def nifti_values(raw):

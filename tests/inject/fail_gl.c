@@ -221,7 +221,6 @@ LINKED_CALL(glEnable, (GLenum a), (a))
 LINKED_CALL(glFinish, (void), ())
 LINKED_CALL(glFlush, (void), ())
 LINKED_CALL(glGetIntegerv, (GLenum a, GLint *b), (a, b))
-LINKED_VALUE(const GLubyte *, glGetString, NULL, (GLenum a), (a))
 LINKED_CALL(glPixelStorei, (GLenum a, GLint b), (a, b))
 LINKED_CALL(glPointSize, (GLfloat a), (a))
 LINKED_CALL(glPolygonMode, (GLenum a, GLenum b), (a, b))
@@ -243,14 +242,39 @@ LINKED_VALUE(EGLSurface, eglGetCurrentSurface, EGL_NO_SURFACE, (EGLint a), (a))
 LINKED_VALUE(EGLDisplay, eglGetDisplay, EGL_NO_DISPLAY, (EGLNativeDisplayType a), (a))
 LINKED_VALUE(EGLDisplay, eglGetPlatformDisplay, EGL_NO_DISPLAY,
              (EGLenum a, void *b, const EGLAttrib *c), (a, b, c))
-LINKED_VALUE(__eglMustCastToProperFunctionPointerType, eglGetProcAddress, NULL, (const char *a),
-             (a))
 LINKED_VALUE(EGLBoolean, eglInitialize, EGL_FALSE, (EGLDisplay a, EGLint *b, EGLint *c), (a, b, c))
 LINKED_VALUE(EGLBoolean, eglMakeCurrent, EGL_FALSE,
              (EGLDisplay a, EGLSurface b, EGLSurface c, EGLContext d), (a, b, c, d))
 LINKED_VALUE(EGLenum, eglQueryAPI, EGL_NONE, (void), ())
 LINKED_VALUE(const char *, eglQueryString, NULL, (EGLDisplay a, EGLint b), (a, b))
 LINKED_VALUE(EGLBoolean, eglTerminate, EGL_FALSE, (EGLDisplay a), (a))
+
+/* --- with INJECT_HARDWARE the software renderer passes for a graphics processor, which is taken first --- */
+
+static bool is_hardware(void)
+{
+    return getenv("INJECT_HARDWARE") != NULL;
+}
+
+const GLubyte *GLAPIENTRY glGetString(GLenum what)
+{
+    const GLubyte *(GLAPIENTRY * next)(GLenum);
+    *(function *)&next = find_next("glGetString");
+    if (fails("glGetString")) {
+        return NULL;
+    }
+    return what == GL_RENDERER && is_hardware() ? (const GLubyte *)"a graphics processor"
+                                                : next(what);
+}
+
+/* By the one left out a device says that it is none. */
+function EGLAPIENTRY eglGetProcAddress(const char *name)
+{
+    function(EGLAPIENTRY * next)(const char *);
+    *(function *)&next = find_next("eglGetProcAddress");
+    const bool is_out = is_hardware() && strcmp(name, "eglQueryDeviceStringEXT") == 0;
+    return fails("eglGetProcAddress") || is_out ? NULL : next(name);
+}
 
 GLenum GLAPIENTRY glGetError(void)
 {

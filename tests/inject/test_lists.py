@@ -34,6 +34,7 @@ def main():
     has |= {f"gl{name}" for name in re.findall(r"VALUE\([\w *]+, ([A-Z]\w+), ", gl)}
     has |= set(re.findall(r"LINKED_CALL\((gl\w+)", gl))
     has |= set(re.findall(r"LINKED_VALUE\([\w *]+, (e?gl\w+)", gl))
+    has |= set(re.findall(r"fails\(\"(e?gl\w+)\"\)", gl))
     wrapped = set(re.findall(r"\w*cuda[A-Z]\w+", (inject / "cuda_calls.cmake").read_text()))
     has |= wrapped & set(re.findall(r"(?:CALL\(|__wrap_)(\w*cuda[A-Z]\w+)", cuda))
     uses = called(r"\b(e?gl[A-Z]\w+)\s*\(", "src/gl", "src/vector_gl", "src/render", "src/operator",

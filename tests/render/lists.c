@@ -227,18 +227,18 @@ static void test_lists_are_picks(void **unused)
     (void)unused;
     static const char *const scanners[] = {"opposed", "oblique", "gapped",
                                            "flipped", "blocks",  "ruled ring"};
-    static const struct question modes[] = {
+    enum { NUM_MODES = 4 };
+    static const struct question modes[NUM_MODES] = {
         {.mode = LR_MODE_EXACT, .samples = {1, 1, 1}},
         {.mode = LR_MODE_EXACT, .samples = {2, 1, 3}},
         {.mode = LR_MODE_SAMPLED, .rays = 2, .samples = {2, 1, 3}},
         {.mode = LR_MODE_SAMPLED, .rays = 3, .samples = {1, 1, 1}},
     };
-    /* Each scanner and mode has programs of its own, which take seconds to compile: every other one. */
-    const bool is_full = getenv("LORASTER_FULL") != NULL && getenv("LORASTER_FULL")[0] != '\0';
+    /* Each scanner and mode has programs of its own, which take seconds to compile: one mode a scanner. */
+    const bool is_full = test_takes_all("three of four modes of each scanner");
     uint64_t state = test_seed();
     for (size_t s = 0; s < sizeof(scanners) / sizeof(scanners[0]); s++) {
-        for (size_t m = is_full ? 0 : s % 2; m < sizeof(modes) / sizeof(modes[0]);
-             m += is_full ? 1 : 2) {
+        for (size_t m = is_full ? 0 : s % NUM_MODES; m < NUM_MODES; m += is_full ? 1 : NUM_MODES) {
             struct bench bench;
             struct question question = modes[m];
             question.scanner = scanners[s];

@@ -78,13 +78,14 @@ cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int devic
     return cudaSuccess;
 }
 
-/* Each process has a device of its own, unless they are to share one. */
+/* Each process has a device of its own, unless they are to share one, whatever number each has for it. */
 cudaError_t cudaDeviceGetPCIBusId(char *name, int size, int device)
 {
     const char *rank = getenv("OMPI_COMM_WORLD_RANK");
+    const bool is_shared = getenv("LR_TEST_SHARED_GPU") != NULL;
     TRY_CALL();
-    snprintf(name, (size_t)size, "fake:%d.%s", device,
-             getenv("LR_TEST_SHARED_GPU") != NULL || rank == NULL ? "0" : rank);
+    snprintf(name, (size_t)size, "fake:%d.%s", is_shared ? 0 : device,
+             is_shared || rank == NULL ? "0" : rank);
     return cudaSuccess;
 }
 
