@@ -99,10 +99,6 @@ lr_status gl_context_status(const struct gl_context *ctx, lr_status status);
 /* Whether the driver has reported an error, or a message of high severity, since creation. */
 bool gl_context_saw_error(const struct gl_context *ctx);
 
-/* Lets the device begin with what it has been told so far. Drivers keep commands back until there are many
- * or somebody waits, and the device is idle meanwhile. For what takes it longer than some 10 us. */
-void gl_context_flush(struct gl_context *ctx);
-
 /* Asks the driver whether the context was lost (LR_NO_DEVICE) or an error is pending (LR_FAILED,
  * or LR_NO_DEVICE where it is the loss); `what` names the work in the sentence. Waits for nothing,
  * but keeps a driver's worker thread from running ahead, so not for every draw. */

@@ -73,12 +73,6 @@ lr_status gl_context_check_errors(struct gl_context *ctx, const char *what)
                     ctx->limits.renderer, gl_error_name(error), ctx->limits.version);
 }
 
-void gl_context_flush(struct gl_context *ctx)
-{
-    (void)ctx;
-    glFlush();
-}
-
 lr_status gl_context_wait(struct gl_context *ctx, GLsync *fence, const char *what)
 {
     GLenum state = GL_TIMEOUT_EXPIRED;

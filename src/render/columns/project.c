@@ -370,7 +370,6 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
         step.groups[parts->divided] = parts->count - begin < size ? parts->count - begin : size;
         step.first[parts->first] = begin;
         LR_TRY(run_part(window, parts, &step));
-        gl_context_flush(window->columns->ctx);
         LR_TRY(report(window, parts->what,
                       (double)(begin + step.groups[parts->divided]) / parts->count));
     }
