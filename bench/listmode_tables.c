@@ -156,11 +156,12 @@ void listmode_print_fits(const struct listmode_bench *bench)
         double slope, constant;
         print_reconstruction(bench, outcome);
         if (is_first(bench, k) && fit_line(bench, k, &slope, &constant)) {
-            printf("\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
-                   "N).\n",
-                   listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
-                   outcome->backend, slope, constant < 0 ? '-' : '+', fabs(constant),
-                   paper[outcome->way.has_tof]);
+            printf(
+                "\n%s%s, %s: T = %.4g ms N %c %.3g ms, N million lines (the paper: about %.0f ms "
+                "N).\n",
+                listmode_kernels[outcome->way.kernel], outcome->way.has_tof ? " with TOF" : "",
+                outcome->backend, slope, constant < 0 ? '-' : '+', fabs(constant),
+                paper[outcome->way.has_tof]);
         }
     }
 }

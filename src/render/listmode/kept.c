@@ -72,6 +72,7 @@ static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, 
         &(struct gl_buffer_params){.label = label, .size_bytes = bytes, .is_undefined = true});
 }
 
+/* Before the first projection: who only asks whether a backend works compiles nothing. */
 static lr_status find_lines(struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
@@ -85,7 +86,13 @@ static lr_status find_lines(struct lr_listmode_compute *compute)
             LR_TRY(lr_listmode_prepare_kept(compute, &chunk));
         }
     }
+    compute->kept.are_found = true;
     return LR_OK;
+}
+
+static lr_status need_lines(struct lr_listmode_compute *compute)
+{
+    return compute->kept.are_found ? LR_OK : find_lines(compute);
 }
 
 static void count_lines(struct lr_listmode_compute *compute)
@@ -119,7 +126,6 @@ lr_status lr_listmode_keep(struct lr_listmode_compute *compute)
     kept->are_sums_clear = true;
     count_lines(compute);
     LR_TRY(make_buffers(compute));
-    LR_TRY(find_lines(compute));
     LR_TRY(lr_listmode_deal_back(compute, &kept->back));
     return lr_listmode_deal_forward(compute, lr_listmode_kept_threads(true), &kept->forward);
 }
@@ -290,6 +296,7 @@ static lr_status forward_range(struct lr_listmode_projection *p, int64_t r)
 
 lr_status lr_listmode_kept_forward(struct lr_listmode_projection *p, const lr_vector *image)
 {
+    LR_TRY(need_lines(p->compute));
     LR_TRY(reorder(p, image, false));
     return lr_listmode_each_range(p, forward_range);
 }
@@ -354,6 +361,7 @@ lr_status lr_listmode_kept_back(struct lr_listmode_projection *p, const lr_vecto
 {
     struct lr_listmode_kept *kept = &p->compute->kept;
     const int64_t ranges = p->compute->params.events->layout.num_pairs;
+    LR_TRY(need_lines(p->compute));
     if (!kept->are_sums_clear) {
         gl_buffer_clear(p->compute->sums, 0);
     }

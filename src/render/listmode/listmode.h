@@ -96,13 +96,15 @@ struct lr_listmode_jobs {
     int64_t *first; /* owned [2 ranges + 1] */
 };
 
-/* Lines that are found once, at creation, and what projections need besides. Without lines nothing is kept. */
+/* Lines that are found once, before the first projection, and what projections need besides. Without lines
+ * nothing is kept. */
 struct lr_listmode_kept {
     struct gl_buffer *lines, *values, *others; /* a line, a value and a number for each event */
     struct lr_listmode_jobs forward, back;
     bool has_lines[3];   /* across an axis */
     int64_t num_untimed; /* events without time of flight */
     bool *are_taken;     /* owned [ranges] in the back-projection at hand */
+    bool are_found;      /* the lines */
     bool are_sums_clear; /* else a call failed */
 };
 
@@ -236,7 +238,7 @@ void lr_listmode_most_of_group(const struct lr_listmode_compute *compute, int ax
 /* Whether lines are, so many bytes being there for all. */
 bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t bytes);
 
-/* Fills compute->kept; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Fills compute->kept, but for the lines; events are on the device. Finish it in any case. errors: LR_FAILED, LR_NO_DEVICE. */
 lr_status lr_listmode_keep(struct lr_listmode_compute *compute);
 void lr_listmode_kept_finish(struct lr_listmode_kept *kept);
 
