@@ -27,7 +27,7 @@ struct recon_own_frame {
 };
 
 /* Events that were handed on together, of a list without frames. */
-struct recon_own_some {
+struct recon_own_batch {
     int64_t handed, kept;
 };
 
@@ -35,9 +35,9 @@ struct recon_own_some {
 struct recon_own {
     struct recon_own_frame *frames; /* owned [num_frames]; of a list without frames one */
     int num_frames;
-    int64_t handed;              /* events of the file */
-    struct recon_own_some *some; /* owned [num_some] how they were handed on */
-    int64_t num_some, room_for_some;
+    int64_t handed;                  /* events of the file */
+    struct recon_own_batch *batches; /* owned [num_batches] how they were handed on */
+    int64_t num_batches, room_for_batches;
     double times_s[2]; /* of the first and the last event */
     double duration_s; /* as the file tells */
 };
@@ -45,8 +45,9 @@ struct recon_own {
 /* First reading: what there is. errors: also ranks whose files differ. */
 lr_status recon_own_survey(struct recon *recon);
 
-/* Second reading, but for events that are all other ranks': recon->inputs.list, and what corrections say of its events, become this rank's: of each
- * frame that is asked for the slice of each subset. */
+/* Second reading: recon->inputs.list, and what corrections say of its events, become this rank's: of each
+ * frame that is asked for the slice of each subset. Batches of which no event is this rank's are passed
+ * over. */
 lr_status recon_own_take(struct recon *recon);
 
 /* The frame that is at hand, or the list, is known as if it were read alone: counts and delayeds of all

@@ -20,11 +20,11 @@ struct walk {
     struct recon *recon;
     lr_status (*body)(struct walk *walk, struct recon_own_frame *frame, const struct events *some);
     bool (*skips)(void *walk);
-    int64_t handed;   /* events before those at hand */
-    int64_t num_some; /* times that events were handed on, or passed over */
-    int frame;        /* where the last event was found */
-    int64_t *lors;    /* owned [room] of the events at hand, -1 = out of coincidence */
-    float *times;     /* owned [room] how often they count; of --bootstrap, else NULL */
+    int64_t handed;      /* events before those at hand */
+    int64_t num_batches; /* times that events were handed on, or passed over */
+    int frame;           /* where the last event was found */
+    int64_t *lors;       /* owned [room] of the events at hand, -1 = out of coincidence */
+    float *times;        /* owned [room] how often they count; of --bootstrap, else NULL */
     int64_t room;
     int64_t lor;                       /* of the event at hand */
     double prompts, delayeds;          /* how often they were drawn */
@@ -197,8 +197,8 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
     }
     frame->left_out = frame->prompts - frame->kept;
     frame->digest = digest;
-    if (walk->num_some > 0 && recon->own.some != NULL) {
-        struct recon_own_some *last = &recon->own.some[walk->num_some - 1];
+    if (walk->num_batches > 0 && recon->own.batches != NULL) {
+        struct recon_own_batch *last = &recon->own.batches[walk->num_batches - 1];
         last->handed += some->count;
         last->kept += frame->kept - kept;
     }
@@ -206,22 +206,22 @@ static lr_status survey(struct walk *walk, struct recon_own_frame *frame, const 
 }
 
 /* Begins a new entry of what is handed on together. */
-static bool note_some(void *user)
+static bool note_batch(void *user)
 {
     struct walk *walk = user;
     struct recon_own *own = &walk->recon->own;
-    if (walk->num_some == own->room_for_some) {
-        const int64_t room = 2 * own->room_for_some + 64;
-        struct recon_own_some *some = realloc(own->some, (size_t)room * sizeof(*some));
-        if (some == NULL) { /* then nothing is passed over */
-            free(own->some);
+    if (walk->num_batches == own->room_for_batches) {
+        const int64_t room = 2 * own->room_for_batches + 64;
+        struct recon_own_batch *batches = realloc(own->batches, (size_t)room * sizeof(*batches));
+        if (batches == NULL) { /* then nothing is passed over */
+            free(own->batches);
         }
-        own->some = some;
-        own->room_for_some = some != NULL ? room : 0;
+        own->batches = batches;
+        own->room_for_batches = batches != NULL ? room : 0;
     }
-    if (own->some != NULL) {
-        own->some[walk->num_some++] = (struct recon_own_some){0};
-        own->num_some = walk->num_some;
+    if (own->batches != NULL) {
+        own->batches[walk->num_batches++] = (struct recon_own_batch){0};
+        own->num_batches = walk->num_batches;
     }
     return false;
 }
@@ -251,7 +251,7 @@ static lr_status describe(struct recon *recon, const struct walk *walk, const lr
 lr_status recon_own_survey(struct recon *recon)
 {
     struct recon_own *own = &recon->own;
-    struct walk walk = {.recon = recon, .body = survey, .skips = note_some};
+    struct walk walk = {.recon = recon, .body = survey, .skips = note_batch};
     lr_events_info info = {0};
     own->times_s[0] = HUGE_VAL;
     own->num_frames = recon->frames.count > 0 ? recon->frames.count : 1;
@@ -393,13 +393,14 @@ static bool pass_over(void *user)
     const struct recon *recon = walk->recon;
     const struct recon_own *own = &recon->own;
     struct recon_own_frame *frame = &own->frames[0];
-    const int64_t k = walk->num_some++;
+    const int64_t k = walk->num_batches++;
     if (recon->frames.count > 0 || recon->request.bootstraps || recon_deals_events(recon) ||
-        own->some == NULL || k >= own->num_some || has_own(recon, frame, own->some[k].kept)) {
+        own->batches == NULL || k >= own->num_batches ||
+        has_own(recon, frame, own->batches[k].kept)) {
         return false;
     }
-    walk->handed += own->some[k].handed;
-    frame->seen += own->some[k].kept;
+    walk->handed += own->batches[k].handed;
+    frame->seen += own->batches[k].kept;
     return true;
 }
 
@@ -507,6 +508,6 @@ void recon_own_finish(struct recon_own *own)
         free(own->frames[k].ends);
     }
     free(own->frames);
-    free(own->some);
+    free(own->batches);
     *own = (struct recon_own){0};
 }

@@ -120,11 +120,11 @@ typedef struct lr_events_source {
     bool until_damage; /* a file that is truncated or damaged behind its first event is no error: a
                           warning says where, and the events before it are what there is */
     int threads;       /* 0 = all processors; the events are the same for any number */
-    bool (*skips)(
-        void *user); /* NULL = nothing. Asked before the next events are handed on, of which there
-                                  are as many as whenever the same file is read: whether they are left
-                                  out, uncounted and as far as can be unread. Not with until_damage */
-    void *user;      /* of skips */
+    /* NULL = nothing is left out. Asked before each time that events are handed on, of which there are then as
+     * many as whenever the same file is read: true leaves them out, uncounted and, where the format allows
+     * it, not decoded. It is not asked with until_damage. */
+    bool (*skips)(void *user);
+    void *user; /* of skips */
     const lr_log *log;
 } lr_events_source;
 

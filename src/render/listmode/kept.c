@@ -192,14 +192,9 @@ static struct kept_pass describe(const struct lr_listmode_projection *p, int sid
 static lr_status run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                      const struct kept_pass *uniforms, struct gl_pass *pass)
 {
-    pass->program = lr_listmode_program(compute, which);
-    if (pass->program == NULL) {
-        return LR_FAILED;
-    }
-    pass->label = gl_program_label(pass->program);
     pass->uniforms = uniforms;
     pass->uniform_bytes = sizeof(*uniforms);
-    return gl_pass_run(compute->ctx, pass);
+    return lr_listmode_run_program(compute, which, pass);
 }
 
 /* --- passes --- */

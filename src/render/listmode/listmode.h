@@ -148,7 +148,11 @@ _Static_assert(sizeof(struct lr_listmode_pass) == 112, "the shaders' layout");
 
 struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *compute, int axis);
 
-/* Adds, to what a pass is, program and block; and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
+/* Adds the program to what a pass is, and runs it. errors: LR_FAILED, LR_NO_DEVICE. */
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute,
+                                  enum lr_listmode_program which, struct gl_pass *pass);
+
+/* The same with the block above, and the barriers that most passes need. */
 lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
                           const struct lr_listmode_pass *uniforms, struct gl_pass *pass);
 

@@ -200,18 +200,24 @@ struct lr_listmode_pass lr_listmode_pass_of(const struct lr_listmode_compute *co
     return uniforms;
 }
 
-lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
-                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
+lr_status lr_listmode_run_program(struct lr_listmode_compute *compute,
+                                  enum lr_listmode_program which, struct gl_pass *pass)
 {
     pass->program = lr_listmode_program(compute, which);
     if (pass->program == NULL) {
         return LR_FAILED;
     }
     pass->label = gl_program_label(pass->program);
+    return gl_pass_run(compute->ctx, pass);
+}
+
+lr_status lr_listmode_run(struct lr_listmode_compute *compute, enum lr_listmode_program which,
+                          const struct lr_listmode_pass *uniforms, struct gl_pass *pass)
+{
     pass->uniforms = uniforms;
     pass->uniform_bytes = sizeof(*uniforms);
     pass->barriers = GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT;
-    return gl_pass_run(compute->ctx, pass);
+    return lr_listmode_run_program(compute, which, pass);
 }
 
 /* --- how much a thread may do --- */
