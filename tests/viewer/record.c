@@ -83,6 +83,8 @@ static void test_what_is_refused(void **state)
          "tell neither a log-likelihood nor an image error"},
         {"{\"verb\": \"recon\", \"iterations\": [{\"log_likelihood\": \"low\"}]}",
          "log_likelihood"},
+        {"{\"verb\": \"recon\", \"subsets\": \"7,\", \"iterations\": [{\"log_likelihood\": -1}]}",
+         "subsets"},
         {"{\"verb\": \"recon\", \"iterations\": [{\"log_likelihood\": -1", "not valid YAML"},
     };
     for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {

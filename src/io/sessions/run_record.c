@@ -141,20 +141,22 @@ static lr_status read_iterations(const struct lr_yaml *yaml, struct fy_node *lis
 
 /* --- the whole --- */
 
-static void take_name(const struct lr_yaml *yaml, struct lr_run_record *record)
+static lr_status take_name(const struct lr_yaml *yaml, struct lr_run_record *record)
 {
     size_t length = 0;
-    double subsets = NAN;
+    double subsets;
     struct fy_node *root = lr_yaml_root(yaml), *node = look_up(root, "algorithm");
     const char *text =
         node != NULL && fy_node_is_scalar(node) ? fy_node_get_scalar(node, &length) : NULL;
     const int shown = length < 24 ? (int)length : 24;
-    if (read_number(yaml, root, "subsets", &subsets) == LR_OK && subsets > 1) {
+    LR_TRY(read_number(yaml, root, "subsets", &subsets));
+    if (subsets > 1) {
         snprintf(record->name, sizeof(record->name), "%.*s, %.0f subsets", shown,
                  text != NULL ? text : "", fmin(subsets, 1e9));
     } else {
         snprintf(record->name, sizeof(record->name), "%.*s", shown, text != NULL ? text : "");
     }
+    return LR_OK;
 }
 
 static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
@@ -166,8 +168,7 @@ static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
         of_iterations = fy_node_sequence_get_by_index(frames, 0);
     }
     LR_TRY(read_iterations(yaml, look_up(of_iterations, "iterations"), record));
-    take_name(yaml, record);
-    return LR_OK;
+    return take_name(yaml, record);
 }
 
 static lr_status take_document(const struct lr_yaml *yaml, void *user)
