@@ -299,14 +299,14 @@ static void read_wish(struct cluster_bench *bench, struct cli_args *args)
     static const char *const backends[] = {"auto", "cpu", "raster", "compute", "native", NULL};
     const int voxels = (int)args_int(args, "--voxels", 32, at_least_one);
     const int scheme = args_word(args, "--combine", scheme_names, -1);
-    const double voxel_mm = direct_number(args, "--voxel-mm", 64.0 / voxels, true);
+    const double voxel_mm = args_number(args, "--voxel-mm", 64.0 / voxels, true);
     for (int k = 0; k < CLUSTER_NUM_SCHEMES; k++) {
         bench->schemes[k] = scheme < 0 || k == scheme;
     }
     bench->is_weak = args_has(args, "--weak");
     bench->iterations = (int)args_int(args, "--iterations", 8, at_least_one);
     bench->local_iterations = (int)args_int(args, "--local-iterations", 4, at_least_one);
-    bench->counts = direct_number(args, "--counts", 1e6, true);
+    bench->counts = args_number(args, "--counts", 1e6, true);
     bench->voxels = voxels;
     bench->voxel_mm = voxel_mm;
     bench->params = (lr_operator_params){

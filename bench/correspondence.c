@@ -122,7 +122,7 @@ static struct bench_wish read_wish(struct cli_args *args)
         .rays = (int)args_int(args, "--rays", 4, at_least_one),
         .repeat = (int)args_int(args, "--repeat", 5, repeats),
         .subsets = (int)args_int(args, "--updates", 0, subsets),
-        .seconds = (double)args_int(args, "--seconds", 10, at_least_one),
+        .seconds = args_number(args, "--seconds", 10, true),
         .seed = (uint64_t)args_int(args, "--seed", 1, at_least_zero),
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),

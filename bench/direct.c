@@ -595,7 +595,7 @@ static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
-    bench->seconds = (double)args_int(args, "--seconds", 10, at_least_one);
+    bench->seconds = args_number(args, "--seconds", 10, true);
     CLI_TRY(args->status);
     if (bench->path != NULL) {
         CLI_TRY(common_check_output(bench->report, bench->path, NULL));

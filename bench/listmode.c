@@ -255,11 +255,11 @@ static void read_numbers(struct listmode_bench *bench, struct cli_args *args)
     bench->all_lines = args_int(args, "--lines", 0, at_least_one);
     bench->subsets = (int)args_int(args, "--subsets", 0, at_least_one);
     bench->max_memory_bytes = args_bytes(args, "--max-memory", 0);
-    bench->tof_ps = direct_number(args, "--tof-ps", 600, true);
+    bench->tof_ps = args_number(args, "--tof-ps", 600, true);
     bench->device = (int)args_int(args, "--device", 0, at_least_zero);
     bench->threads = (int)args_int(args, "--threads", 0, at_least_one);
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
-    bench->seconds = (double)args_int(args, "--seconds", 10, at_least_one);
+    bench->seconds = args_number(args, "--seconds", 10, true);
     bench->seed = 1;
 }
 

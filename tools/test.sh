@@ -43,7 +43,8 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     dist.paper dist.resume gl_embed_shaders inject.allocs inject.gl inject.threads
     io_projdata_real layers.planted listmode_blobs.compute listmode_blobs.cpu
     listmode_closed.compute listmode_closed_on_cpu.cuda listmode_device.compute
-    listmode_exact.compute listmode_exact.cpu listmode_laws.compute listmode_laws.cpu
+    listmode_exact.compute listmode_exact.cpu listmode_exact_on_cpu.0
+    listmode_exact_on_cpu.4000 listmode_laws.compute listmode_laws.cpu
     listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled
     native_elements native_projections operator_choose operator_context_loss.raster
     operator_families.compute operator_families.raster operator_families_on_cpu.compute

@@ -81,6 +81,9 @@ const char *args_nth(const struct cli_args *args, const char *name, int k);
 /* A whole number in [least, most]. */
 int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, const int64_t range[2]);
 
+/* A finite number; `positive`: above 0. */
+double args_number(struct cli_args *args, const char *name, double fallback, bool positive);
+
 /* Exactly three finite numbers "1,2,3"; with `spread`, one number stands for all three.
  * Returns whether `values` was filled in. */
 bool args_triple(struct cli_args *args, const char *name, bool spread, double values[3]);

@@ -3,7 +3,6 @@
 #include "direct.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 
 const struct cli_option direct_view_options[] = {
@@ -47,31 +46,12 @@ const char *const direct_variant_names[] = {
 
 static const int64_t at_least_one[2] = {1, INT_MAX}, at_least_zero[2] = {0, INT_MAX};
 
-double direct_number(struct cli_args *args, const char *name, double fallback, bool positive)
-{
-    const char *text = args_text(args, name);
-    char *end = NULL;
-    if (text == NULL) {
-        return fallback;
-    }
-    const double value = strtod(text, &end);
-    if (end == text || *end != '\0' || !isfinite(value)) {
-        args_complain(args, "%s %s: a number without a unit is needed", name, text);
-        return fallback;
-    }
-    if (positive && !(value > 0)) {
-        args_complain(args, "%s %s: it must be positive", name, text);
-        return fallback;
-    }
-    return value;
-}
-
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args)
 {
     const lr_view_set set = {
         .azimuths = (int)args_int(args, "--azimuths", 0, at_least_one),
         .tilts = (int)args_int(args, "--tilts", 0, at_least_one),
-        .acceptance_deg = direct_number(args, "--acceptance-deg", 0, true),
+        .acceptance_deg = args_number(args, "--acceptance-deg", 0, true),
     };
     CLI_TRY(args->status);
     return lr_view_set_complete(&set, &setup->set, &args->report->log);
@@ -82,12 +62,12 @@ lr_resolution direct_read_widths(struct cli_args *args)
     static const char *const models[] = {"invariant", "variant1", "variant2",
                                          "variant3",  "linear",   NULL};
     const lr_resolution resolution = {
-        .tof_ps = direct_number(args, "--tof-ps", 0, true),
+        .tof_ps = args_number(args, "--tof-ps", 0, true),
         .model = (lr_radial_model)args_word(args, "--model", models, LR_RADIAL_INVARIANT),
-        .radial_mm = direct_number(args, "--radial-mm", 0, true),
-        .radial_edge_mm = direct_number(args, "--radial-edge-mm", 0, true),
-        .edge_mm = direct_number(args, "--edge-mm", 0, true),
-        .axial_mm = direct_number(args, "--axial-mm", 0, true),
+        .radial_mm = args_number(args, "--radial-mm", 0, true),
+        .radial_edge_mm = args_number(args, "--radial-edge-mm", 0, true),
+        .edge_mm = args_number(args, "--edge-mm", 0, true),
+        .axial_mm = args_number(args, "--axial-mm", 0, true),
     };
     /* No scanner is this fast; 0.4 is meant as 400. */
     static const double least_ps = 5;
@@ -108,8 +88,8 @@ lr_status direct_read_kernel(struct direct_setup *setup, struct cli_args *args)
     args_required(args, "--tof-ps");
     *resolution = direct_read_widths(args);
     resolution->asymmetric = args_has(args, "--asymmetric");
-    setup->kernel.support = direct_number(args, "--support", 0, true);
-    setup->kernel.epsilon_mm = direct_number(args, "--epsilon-mm", 0, true);
+    setup->kernel.support = args_number(args, "--support", 0, true);
+    setup->kernel.epsilon_mm = args_number(args, "--epsilon-mm", 0, true);
     if (measured != NULL && args_has(args, "--model")) {
         args_complain(args, "--measured and --model exclude each other");
     }

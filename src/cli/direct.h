@@ -40,9 +40,6 @@ struct direct_setup {
     lr_operator *op;
 };
 
-/* A finite number; `positive`: above 0. */
-double direct_number(struct cli_args *args, const char *name, double fallback, bool positive);
-
 /* Reads --azimuths, --tilts, --acceptance-deg. */
 lr_status direct_read_views(struct direct_setup *setup, struct cli_args *args);
 

@@ -86,7 +86,7 @@ void recon_read_frames(struct cli_args *args, struct recon *recon)
         }
         return;
     }
-    recon->frames.from_s = direct_number(args, "--frames-from", 0, false);
+    recon->frames.from_s = args_number(args, "--frames-from", 0, false);
     recon->frames.output = recon->request.output;
     args_share(args, "--part", &recon->frames.share[0], &recon->frames.share[1]);
     check_options(args, recon);

@@ -274,8 +274,8 @@ static lr_listmode_params read_params(struct cli_args *args)
     static const int64_t lines[2] = {1, INT64_MAX};
     lr_listmode_params params = {
         .kernel = (lr_listmode_kernel)args_word(args, "--kernel", kernels, LR_LISTMODE_TUBE),
-        .tube = {.width_mm = direct_number(args, "--tube-mm", 0, true),
-                 .fwhm_mm = direct_number(args, "--tube-fwhm-mm", 0, true),
+        .tube = {.width_mm = args_number(args, "--tube-mm", 0, true),
+                 .fwhm_mm = args_number(args, "--tube-fwhm-mm", 0, true),
                  .as_paper = args_has(args, "--as-paper")},
         .sensitivity_lines = args_int(args, "--sensitivity-lines", 0, lines),
         .variant = common_listmode_variant(args),
@@ -294,7 +294,7 @@ static lr_listmode_params read_params(struct cli_args *args)
 static bool settle_time(struct recon *recon, struct cli_args *args)
 {
     lr_events_info *info = &recon->inputs.list->info;
-    const double asked = direct_number(args, "--tof-ps", 0, true);
+    const double asked = args_number(args, "--tof-ps", 0, true);
     const double least_ps = 10, most_ps = 5000; /* as scanner check has them */
     if (asked > 0 && !(asked >= least_ps && asked <= most_ps)) {
         report_warn(args->report,
@@ -383,7 +383,7 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     CLI_TRY(recon->cluster.comm != NULL ? recon_own_take(recon) : LR_OK);
     frames->has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
-    frames->blobs = (lr_blobs){.radius_mm = direct_number(args, "--blob-radius-mm", 0, true)};
+    frames->blobs = (lr_blobs){.radius_mm = args_number(args, "--blob-radius-mm", 0, true)};
     frames->params->blobs = args_has(args, "--blobs") ? &frames->blobs : NULL;
     CLI_TRY(args->status);
     CLI_TRY(recon_read_images(recon));

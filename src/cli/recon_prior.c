@@ -18,7 +18,7 @@ const struct cli_option recon_prior_options[] = {
 
 static double at_least_0(struct cli_args *args, const char *name, double fallback)
 {
-    const double value = direct_number(args, name, fallback, false);
+    const double value = args_number(args, name, fallback, false);
     if (value < 0) {
         args_complain(args, "%s %s: it must not be negative", name, args_text(args, name));
     }
@@ -46,7 +46,7 @@ void recon_read_prior(struct cli_args *args, struct recon_request *request)
     request->has_prior = args_word(args, "--prior", priors, 0) == 1;
     request->prior.beta = at_least_0(args, "--beta", 0);
     request->prior.gamma = at_least_0(args, "--gamma", 2);
-    request->prior.epsilon = direct_number(args, "--epsilon", 0, true);
+    request->prior.epsilon = args_number(args, "--epsilon", 0, true);
     request->kappa = args_text(args, "--kappa");
     check_options(args, request);
 }

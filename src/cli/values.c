@@ -58,6 +58,25 @@ int64_t args_int(struct cli_args *args, const char *name, int64_t fallback, cons
     return value;
 }
 
+double args_number(struct cli_args *args, const char *name, double fallback, bool positive)
+{
+    const char *text = args_text(args, name);
+    char *end = NULL;
+    if (text == NULL) {
+        return fallback;
+    }
+    const double value = strtod(text, &end);
+    if (end == text || *end != '\0' || !isfinite(value)) {
+        args_complain(args, "%s %s: a number without a unit is needed", name, text);
+        return fallback;
+    }
+    if (positive && !(value > 0)) {
+        args_complain(args, "%s %s: it must be positive", name, text);
+        return fallback;
+    }
+    return value;
+}
+
 /* Reads numbers separated by commas; returns how many, or -1. */
 static int read_list(const char *text, double values[3])
 {

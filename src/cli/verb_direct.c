@@ -14,8 +14,8 @@ static const char *const picture_endings[] = {".png", NULL};
 
 static lr_view read_view(struct cli_args *args)
 {
-    return (lr_view){direct_number(args, "--azimuth-deg", 0, false),
-                     direct_number(args, "--tilt-deg", 0, false)};
+    return (lr_view){args_number(args, "--azimuth-deg", 0, false),
+                     args_number(args, "--tilt-deg", 0, false)};
 }
 
 /* --- lut --- */

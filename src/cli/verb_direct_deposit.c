@@ -124,7 +124,7 @@ static lr_status open_source(struct source *source, struct cli_args *args, struc
     source->photons = (lr_photon_params){
         .count = args_int(args, "--count", 100000, counts),
         .seed = (uint64_t)args_int(args, "--seed", 1, seeds),
-        .tof_resolution_ps = direct_number(args, "--tof-ps", 0, true),
+        .tof_resolution_ps = args_number(args, "--tof-ps", 0, true),
         .threads = (int)args_int(args, "--threads", 0, threads),
         .log = &args->report->log,
         .progress = &args->report->progress,

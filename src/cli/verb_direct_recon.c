@@ -202,8 +202,8 @@ static struct request read_request(struct cli_args *args)
     const int usual = algorithm == RAMLA ? 1 : algorithm == OSEM ? 10 : INT_MAX;
     return (struct request){
         .params = {.algorithm = algorithm == RAMLA ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
-                   .relaxation = direct_number(args, "--relaxation", 0, true),
-                   .relaxation_fall = direct_number(args, "--fall", 0, true),
+                   .relaxation = args_number(args, "--relaxation", 0, true),
+                   .relaxation_fall = args_number(args, "--fall", 0, true),
                    .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
                    .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
                    .without_fit = true,

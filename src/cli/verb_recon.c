@@ -99,10 +99,10 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->iterations_before = (int)args_int(args, "--after", 0, range);
     request->subsets = (int)args_int(args, "--subsets", mlem ? 1 : usual, range);
     request->save_every = (int)args_int(args, "--save-every", 0, range);
-    request->relaxation = direct_number(args, "--relaxation",
-                                        bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
+    request->relaxation =
+        args_number(args, "--relaxation", bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
     request->own_steps = read_steps(args, request);
-    request->relaxation_fall = direct_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
+    request->relaxation_fall = args_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
     }

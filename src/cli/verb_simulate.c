@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
-#include "direct.h"
 #include "forecast.h"
 #include "verbs.h"
 
@@ -106,7 +105,7 @@ static struct request read_request(struct cli_args *args)
         .output = args_required(args, "-o"),
         .truth = args_text(args, "--truth"),
         .counts = (double)args_int(args, "--counts", 0, counts_range),
-        .tof_ps = direct_number(args, "--tof-ps", 0, true),
+        .tof_ps = args_number(args, "--tof-ps", 0, true),
         .expected = args_has(args, "--expected"),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };

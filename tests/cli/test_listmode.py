@@ -238,7 +238,7 @@ class Bench(ProgramTest):
     def figures(self, *arguments):
         out = self.path("bench.json")
         done = self.good("bench", "listmode", "--backend", "native", "--repeat", "3", "--seconds",
-                         "1", "-o", out, *arguments)
+                         "0.1", "-o", out, *arguments)
         return done.stdout, json.loads(Path(out).read_text())
 
     def test_table_of_lines(self):
@@ -298,6 +298,7 @@ class Bench(ProgramTest):
         self.refuse(2, "--table", "bench", "listmode", "--table", "VI")
         self.refuse(2, ["--variant", "cuda"], "bench", "listmode", "--variant", "sorted")
         self.refuse(2, "--variant", "bench", "listmode", "--backend", "cuda", "--variant", "bands")
+        self.refuse(2, "positive", "bench", "listmode", "--seconds", "0")
         self.refuse(1, "no/such", "bench", "listmode", "-o", "no/such/folder.json")
 
 
