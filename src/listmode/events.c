@@ -2,12 +2,10 @@
  * Copyright The LORaster authors */
 #include "listmode/events.h"
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "listmode/line.h"
-#include "listmode/tickets.h"
 
 #include <limits.h>
 #include <math.h>
@@ -196,140 +194,7 @@ static lr_status check_event(const struct lr_listmode_events *events,
     return LR_OK;
 }
 
-/* --- arranging --- */
-
-/* Numbers in the order of floats. */
-static uint32_t ascending(float value)
-{
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof(bits));
-    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
-}
-
-static int group_of(const struct lr_listmode_events *events, const lr_event *event)
-{
-    const int axis =
-        lr_listmode_axis(events->hits[event->crystals[0]], events->hits[event->crystals[1]]);
-    return 2 * axis + (lr_listmode_sigma(events, event->crystals) > 0 ? 1 : 0);
-}
-
-/* The coordinate of an event's centre along an axis. */
-static float centre_of(const struct lr_listmode_events *events, const lr_event *event, int axis)
-{
-    const double *a = events->hits[event->crystals[0]], *b = events->hits[event->crystals[1]];
-    double along[3];
-    vec_sub(b, a, along);
-    return (float)(0.5 * (a[axis] + b[axis]) +
-                   (double)event->tof_mm * along[axis] / vec_length(along));
-}
-
-/* Counts the groups of a range and says where each begins, from `first` on. */
-static void count_groups(struct lr_listmode_events *events, const lr_event *range, int r)
-{
-    int64_t *groups = events->groups[r];
-    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
-    memset(groups, 0, sizeof(events->groups[r]));
-    for (int64_t k = 0; k < count; k++) {
-        groups[group_of(events, &range[k]) + 1]++;
-    }
-    groups[0] = first;
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        groups[g + 1] += groups[g];
-    }
-}
-
-/* Tickets of a range, group by group. tickets: [events of the range]. */
-static void partition_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                            struct lr_listmode_ticket *tickets)
-{
-    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
-    int64_t next[LR_LISTMODE_GROUPS];
-    count_groups(events, range, r);
-    memcpy(next, events->groups[r], sizeof(next));
-    for (int64_t k = 0; k < count; k++) {
-        const int group = group_of(events, &range[k]);
-        const float centre = lr_listmode_group_has_tof(group)
-                                 ? centre_of(events, &range[k], lr_listmode_group_axis(group))
-                                 : 0.0f;
-        tickets[next[group]++ - first] = (struct lr_listmode_ticket){(int32_t)k, ascending(centre)};
-    }
-}
-
-static void sort_range(const struct lr_listmode_events *events, int r,
-                       struct lr_listmode_ticket *tickets[2])
-{
-    const int64_t first = events->offsets[r];
-    for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
-        const int64_t begin = events->groups[r][g] - first, end = events->groups[r][g + 1] - first;
-        if (lr_listmode_group_has_tof(g)) {
-            lr_listmode_sort_tickets(tickets[0] + begin, tickets[1], end - begin);
-        }
-    }
-}
-
-static void copy_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                       const struct lr_listmode_ticket *tickets)
-{
-    const int64_t first = events->offsets[r], count = events->offsets[r + 1] - first;
-    for (int64_t k = 0; k < count; k++) {
-        const lr_event *event = &range[tickets[k].number];
-        events->crystals[0][first + k] = event->crystals[0];
-        events->crystals[1][first + k] = event->crystals[1];
-        events->tof_mm[first + k] = event->tof_mm;
-        events->number[first + k] = tickets[k].number;
-    }
-}
-
-static int64_t longest_range(const struct lr_listmode_events *events)
-{
-    int64_t longest = 0;
-    for (int64_t r = 0; r < events->layout.num_pairs; r++) {
-        const int64_t size = events->offsets[r + 1] - events->offsets[r];
-        longest = size > longest ? size : longest;
-    }
-    return longest;
-}
-
-/* Adds to *seconds what went by since *start, from when on the next time counts. */
-static void add_seconds(double *start, double *seconds)
-{
-    const double now = lr_clock_seconds();
-    *seconds += now - *start;
-    *start = now;
-}
-
-static void arrange_range(struct lr_listmode_events *events, const lr_event *range, int r,
-                          struct lr_listmode_ticket *tickets[2])
-{
-    double start = lr_clock_seconds();
-    partition_range(events, range, r, tickets[0]);
-    add_seconds(&start, &events->partition_seconds);
-    sort_range(events, r, tickets);
-    add_seconds(&start, &events->sort_seconds);
-    copy_range(events, range, r, tickets[0]);
-}
-
-lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
-                                     const lr_listmode_params *params)
-{
-    if (events->is_arranged) {
-        return LR_OK;
-    }
-
-    const int64_t longest = longest_range(events);
-    struct lr_listmode_ticket *tickets[2];
-    for (int k = 0; k < 2; k++) {
-        tickets[k] = lr_alloc(longest, sizeof(*tickets[k]), "sorting events", params->log);
-    }
-    const lr_status status = tickets[0] != NULL && tickets[1] != NULL ? LR_OK : LR_FAILED;
-    for (int r = 0; status == LR_OK && r < events->layout.num_pairs; r++) {
-        arrange_range(events, params->events + events->offsets[r], r, tickets);
-    }
-    free(tickets[0]);
-    free(tickets[1]);
-    events->is_arranged = status == LR_OK;
-    return status;
-}
+/* --- the whole --- */
 
 static lr_status init_arrays(struct lr_listmode_events *events, const lr_listmode_params *params)
 {

@@ -16,8 +16,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs that are events at a time. */
-enum { LINES_AT_ONCE = 1 << 20 };
+/* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
+ * as long as projecting a million. Processors hear more often whether they are to stop. */
+enum { LINES_AT_ONCE = 1 << 20, LINES_ON_DEVICE = 1 << 22 };
 
 /* Lines and voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
@@ -29,9 +30,10 @@ struct sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
     double *half[HALVES]; /* [num_voxels] */
-    int64_t *numbers;     /* [LINES_AT_ONCE] LORs at hand */
-    lr_event *events;     /* [LINES_AT_ONCE] */
-    float *factors;       /* [LINES_AT_ONCE] */
+    int64_t at_once;      /* of both halves */
+    int64_t *numbers;     /* [at_once] LORs at hand */
+    lr_event *events;     /* [at_once] */
+    float *factors;       /* [at_once], or NULL: all are 1 */
     lr_vector image;      /* in the backend's precision */
     int64_t num_lines, next;
     double stride; /* LORs for each line */
@@ -62,7 +64,7 @@ struct lines {
     struct sum *sum;
     int half;
     int64_t first, step;
-    int64_t kept[LINES_AT_ONCE / LINES_OF_BLOCK + 1]; /* of each block, from where it begins */
+    int64_t kept[LINES_ON_DEVICE / LINES_OF_BLOCK + 1]; /* of each block, from where it begins */
 };
 
 static void gather_block(void *user, int64_t begin, int64_t end, int worker)
@@ -123,11 +125,18 @@ static lr_status find_factors(struct sum *sum, int64_t count)
 {
     const lr_lor_source *source = &sum->family->factors;
     const lr_lor_span span = {.numbers = sum->numbers, .count = count};
-    if (source->get != NULL) {
-        return source->get(source->user, &span, sum->factors);
+    return sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
+}
+
+/* values: filled in and for the caller to destroy, or not touched where all are 1. */
+static lr_status put_factors(const struct sum *sum, int64_t count, lr_vector *values)
+{
+    if (sum->factors == NULL) {
+        return LR_OK;
     }
+    LR_TRY(lr_make_numbers(sum->op, "factors of lines", count, values));
     for (int64_t k = 0; k < count; k++) {
-        sum->factors[k] = 1.0f;
+        lr_number_put(values, k, sum->factors[k]);
     }
     return LR_OK;
 }
@@ -146,14 +155,12 @@ static lr_status project(struct sum *sum, const lr_listmode_params *asked,
                                                       .log = sum->op->params.log};
     struct lr_backend backend = {0};
     lr_vector values = {0};
-    const int64_t count = lines->layout.count;
     LR_TRY(lr_listmode_arrange(sum->family, lines, asked, &params));
     LR_TRY(lr_listmode_open(sum->family, &params, &backend));
-    lr_status status = lr_make_numbers(sum->op, "factors of lines", count, &values);
-    for (int64_t k = 0; status == LR_OK && k < count; k++) {
-        lr_number_put(&values, k, sum->factors[k]);
-    }
-    status = status == LR_OK ? backend.fns->back(backend.self, NULL, &values, &sum->image) : status;
+    lr_status status = put_factors(sum, lines->layout.count, &values);
+    status = status == LR_OK ? backend.fns->back(backend.self, NULL,
+                                                 sum->factors != NULL ? &values : NULL, &sum->image)
+                             : status;
     lr_vector_destroy(&values);
     backend.fns->destroy(backend.self);
     return status;
@@ -199,7 +206,7 @@ static lr_status add_all(struct sum *sum)
 {
     while (sum->next < sum->num_lines) {
         const int64_t left = sum->num_lines - sum->next;
-        const int64_t most = (int64_t)LINES_AT_ONCE * sum->family->sensitivity_parts;
+        const int64_t most = sum->at_once * sum->family->sensitivity_parts;
         const int64_t end = sum->next + (left < most ? left : most);
         LR_TRY(lr_progress_report(sum->op->params.progress, "sensitivity", (double)sum->next,
                                   (double)sum->num_lines));
@@ -236,10 +243,12 @@ static lr_status open_sum(struct sum *sum)
         sum->half[half] = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
         has_all = has_all && sum->half[half] != NULL;
     }
-    sum->numbers = lr_alloc(LINES_AT_ONCE, sizeof(*sum->numbers), "lines", log);
-    sum->events = lr_alloc(LINES_AT_ONCE, sizeof(*sum->events), "lines", log);
-    sum->factors = lr_alloc(LINES_AT_ONCE, sizeof(*sum->factors), "lines", log);
-    has_all = has_all && sum->numbers != NULL && sum->events != NULL && sum->factors != NULL;
+    const bool has_factors = sum->family->factors.get != NULL;
+    sum->numbers = lr_alloc(sum->at_once, sizeof(*sum->numbers), "lines", log);
+    sum->events = lr_alloc(sum->at_once, sizeof(*sum->events), "lines", log);
+    sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
+    has_all = has_all && sum->numbers != NULL && sum->events != NULL &&
+              (sum->factors != NULL) == has_factors;
     LR_TRY(has_all ? LR_OK : LR_FAILED);
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
 }
@@ -275,6 +284,7 @@ static lr_status compute(struct lr_operator *op, float *values)
                       .family = family,
                       .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     sum.stride = (double)all / (double)sum.num_lines;
+    sum.at_once = op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
     lr_status status = open_sum(&sum);
     status = status == LR_OK ? add_all(&sum) : status;
     for (int64_t v = 0; status == LR_OK && v < op->info.num_voxels; v++) {

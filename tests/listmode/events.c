@@ -147,6 +147,47 @@ static void test_ranges(void **state)
     lr_listmode_events_finish(&events);
 }
 
+/* The order is that of one thread, whose events the tests above look at one by one. */
+static void check_same(const struct lr_listmode_events *a, const struct lr_listmode_events *b)
+{
+    const size_t bytes = (size_t)a->layout.count * sizeof(int32_t);
+    const size_t groups = (size_t)a->layout.num_pairs * sizeof(a->groups[0]);
+    assert_memory_equal(a->groups, b->groups, groups);
+    assert_memory_equal(a->crystals[0], b->crystals[0], bytes);
+    assert_memory_equal(a->crystals[1], b->crystals[1], bytes);
+    assert_memory_equal(a->tof_mm, b->tof_mm, bytes);
+    assert_memory_equal(a->number, b->number, bytes);
+}
+
+/* So many that threads share them; some have one place, and keep their order. */
+static void test_threads(void **state)
+{
+    struct made *made = *state;
+    enum { MANY = 300000 };
+    static const int threads[] = {2, 7, 40};
+    static const int64_t uneven[4] = {0, 20, 90000, MANY};
+    struct lr_listmode_events alone, together;
+    uint64_t seed = 5;
+    free(made->events);
+    made->events = case_events(MANY, &seed);
+    for (int k = 1; k < MANY; k += 3) {
+        made->events[k] = made->events[k - 1];
+    }
+    made->params.events = made->events;
+    made->params.count = MANY;
+    made->params.ranges = uneven;
+    made->params.num_ranges = 3;
+    made->params.threads = 1;
+    assert_int_equal(lr_listmode_events_init(&alone, &made->params), LR_OK);
+    for (size_t k = 0; k < sizeof(threads) / sizeof(threads[0]); k++) {
+        made->params.threads = threads[k];
+        assert_int_equal(lr_listmode_events_init(&together, &made->params), LR_OK);
+        check_same(&alone, &together);
+        lr_listmode_events_finish(&together);
+    }
+    lr_listmode_events_finish(&alone);
+}
+
 /* --- time of flight by kinds of crystals --- */
 
 /* Panels along x are of kind 0, those along y of kind 1, the others of none. */
@@ -294,6 +335,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_arranged, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ranges, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_threads, setup, teardown),
         cmocka_unit_test_setup_teardown(test_kinds, setup, teardown),
         cmocka_unit_test_setup_teardown(test_events_refused, setup, teardown),
         cmocka_unit_test_setup_teardown(test_ranges_refused, setup, teardown),

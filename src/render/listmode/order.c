@@ -20,6 +20,7 @@ struct group {
     int64_t begin, count;
     int axis;
     struct lr_listmode_ticket *tickets; /* [count] */
+    struct lr_listmode_device_events *events;
 };
 
 /* Leaves out slices where the crossing is outside of `limits`. */
@@ -73,17 +74,24 @@ static void find_keys(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static void order_group(struct group *group, struct lr_listmode_ticket *spare,
-                        struct lr_listmode_device_events *events)
+static void take_order(void *user, int64_t begin, int64_t end, int worker)
 {
-    const int threads = group->compute->params.threads;
-    lr_parallel_for(threads > 0 ? threads : lr_num_processors(), group->count, KEYS_AT_ONCE,
-                    find_keys, group);
-    lr_listmode_sort_tickets(group->tickets, spare, group->count);
-    for (int64_t k = 0; k < group->count; k++) {
-        events->order[group->begin + k] = (uint32_t)(group->begin + group->tickets[k].number);
-        events->keys[group->begin + k] = group->tickets[k].key;
+    const struct group *group = user;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        const struct lr_listmode_ticket *ticket = &group->tickets[k];
+        group->events->order[group->begin + k] = (uint32_t)(group->begin + ticket->number);
+        group->events->keys[group->begin + k] = ticket->key;
     }
+}
+
+static void order_group(struct group *group, struct lr_listmode_ticket *spare)
+{
+    const int asked = group->compute->params.threads;
+    const int threads = asked > 0 ? asked : lr_num_processors();
+    lr_parallel_for(threads, group->count, KEYS_AT_ONCE, find_keys, group);
+    lr_listmode_sort_tickets(group->tickets, spare, group->count, threads);
+    lr_parallel_for(threads, group->count, KEYS_AT_ONCE, take_order, group);
 }
 
 void lr_listmode_key_slices(uint32_t key, int32_t slices[2])
@@ -100,8 +108,8 @@ static void order_groups(struct lr_listmode_compute *compute,
         for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
             const int64_t *ends = &events->groups[r][g];
             order_group(&(struct group){compute, ends[0], ends[1] - ends[0],
-                                        lr_listmode_group_axis(g), tickets[0]},
-                        tickets[1], &compute->events);
+                                        lr_listmode_group_axis(g), tickets[0], &compute->events},
+                        tickets[1]);
         }
     }
 }
