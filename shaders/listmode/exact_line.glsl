@@ -101,21 +101,22 @@ void open_plane(inout Walk walk, inout Sight sight, Line line, vec4 reach)
     }
 }
 
-// To the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none.
+// To the next `step` by `step` points of a plane, of which walk.at is the lowest one; false: there are none. The loop
+// has one way out: with another one, compilers let threads of a warp that leave it early go on by themselves to
+// the last plane, and the warp has each plane several times.
 bool walk_on(inout Walk walk, inout Sight sight, Line line, vec4 reach, int step)
 {
     walk.at.x += step;
     if (walk.at.x >= walk.high.x) {
         walk.at = ivec2(walk.low.x, walk.at.y + step);
     }
-    while (walk.at.y >= walk.high.y) {
+    while (walk.at.y >= walk.high.y && walk.plane < walk.last) {
         walk.plane++;
-        if (walk.plane >= walk.last) {
-            return false;
+        if (walk.plane < walk.last) {
+            open_plane(walk, sight, line, reach);
         }
-        open_plane(walk, sight, line, reach);
     }
-    return true;
+    return walk.plane < walk.last;
 }
 
 // How far beside the crossing a point of the plane at hand is.

@@ -36,16 +36,20 @@ template <class Each> void each_event(const lr_cuda_list_pass &pass, Each &&each
 template <bool Leaning> void forward(const lr_cuda_list_pass &pass)
 {
     each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
-        has_tof ? exact_forward<Leaning, true>(pass, frame, k)
-                : exact_forward<Leaning, false>(pass, frame, k);
+        if (place_of(pass, k) >= 0) {
+            has_tof ? exact_forward<Leaning, true>(pass, frame, k, whole_warp())
+                    : exact_forward<Leaning, false>(pass, frame, k, whole_warp());
+        }
     });
 }
 
 template <bool Leaning> void back(const lr_cuda_list_pass &pass)
 {
     each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
-        has_tof ? exact_back<Leaning, true>(pass, frame, k, add)
-                : exact_back<Leaning, false>(pass, frame, k, add);
+        if (value_at(pass, k) != 0.0f) {
+            has_tof ? exact_back<Leaning, true>(pass, frame, k, whole_warp(), add)
+                    : exact_back<Leaning, false>(pass, frame, k, whole_warp(), add);
+        }
     });
 }
 
@@ -77,13 +81,17 @@ template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const l
     std::vector<int32_t> words(block.frame.is_tiled ? (size_t)block.cells() : 0);
     const exact_sums<block_sums> sums = {
         {&words, first, {pass.numbers + block.frame.begin, first, block.cells()}},
+        unit.scale,
         unit.unit,
         block.frame.is_tiled ? least_exact : INFINITY,
         0.0f};
     for (int event = 0; event < block.chunk.count; event++) {
-        block.chunk.has_tof != 0
-            ? exact_back_slab<Leaning, true>(pass, block, event, unit.scale, sums)
-            : exact_back_slab<Leaning, false>(pass, block, event, unit.scale, sums);
+        const int64_t k = block.chunk.begin + event;
+        if (value_at(pass, k) != 0.0f) {
+            block.chunk.has_tof != 0
+                ? exact_back_slab<Leaning, true>(pass, block, k, whole_warp(), sums)
+                : exact_back_slab<Leaning, false>(pass, block, k, whole_warp(), sums);
+        }
     }
     if (block.frame.is_tiled) {
         close_slab(pass, block, unit.scale, words);

@@ -67,24 +67,19 @@ __host__ __device__ inline float per_number(float x)
 
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. */
+/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray. Without branches,
+ * so that what comes before and behind is found at the same time. */
 __host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
-    const float first = -a[0] * per_number(b[0]), second = -a[1] * per_number(b[1]);
-    if (b[0] * b[1] < 0.0f) {
-        range[0] = b[0] > 0.0f ? first : second;
-        range[1] = b[0] > 0.0f ? second : first;
-        return;
-    }
-    /* Of planes that are next to parallel to the ray. */
-    range[0] = -1e30f;
-    range[1] = 1e30f;
+    float low[2], high[2];
+#pragma unroll
     for (int k = 0; k < 2; k++) {
-        const float at = k == 0 ? first : second;
-        range[0] = b[k] > 0.0f ? fmaxf(range[0], at) : range[0];
-        range[1] = b[k] < 0.0f ? fminf(range[1], at) : range[1];
-        range[1] = b[k] == 0.0f && a[k] < 0.0f ? -1e30f : range[1];
+        const float at = -a[k] * per_number(b[k]);
+        low[k] = b[k] > 0.0f ? at : -1e30f;
+        high[k] = b[k] < 0.0f ? at : b[k] == 0.0f && a[k] < 0.0f ? -1e30f : 1e30f;
     }
+    range[0] = fmaxf(low[0], low[1]);
+    range[1] = fminf(high[0], high[1]);
 }
 
 /* A line over a strip whose places go from -1/2 to 1/2, kept within -half .. half: its mean, and 12 times its
@@ -254,11 +249,12 @@ struct angle_column {
         return is;
     }
 
-    template <int Count>
-    __host__ __device__ void find_angles(const float (&along)[Count], float half, bool are_small,
+    /* AreSmall: faces are (angle_sight). */
+    template <bool AreSmall, int Count>
+    __host__ __device__ void find_angles(const float (&along)[Count], float half,
                                          float (&angles)[Count]) const
     {
-        if (are_small) {
+        if constexpr (AreSmall) {
             find_between(along, half, clamp_level, angles);
         } else if (is_steep(along, half)) {
             find_between(along, half, clamp_steep, angles);

@@ -29,8 +29,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    if (event < chunk.count && (chunk.has_tof != 0) == Tof) {
-        exact_forward<Leaning, Tof>(pass, pass.frames[chunk.axis], chunk.begin + event);
+    const int64_t k = chunk.begin + event;
+    const bool has_event =
+        event < chunk.count && (chunk.has_tof != 0) == Tof && place_of(pass, k) >= 0;
+    const lane_group lanes = whole_warp().where(has_event);
+    if (has_event) {
+        exact_forward<Leaning, Tof>(pass, pass.frames[chunk.axis], k, lanes);
     }
 }
 
@@ -40,8 +44,12 @@ __global__ void __launch_bounds__(threads, blocks_at_once)
 {
     const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    if (event < chunk.count && (chunk.has_tof != 0) == Tof) {
-        exact_back<Leaning, Tof>(pass, pass.frames[chunk.axis], chunk.begin + event, atomic_add());
+    const int64_t k = chunk.begin + event;
+    const bool has_event =
+        event < chunk.count && (chunk.has_tof != 0) == Tof && value_at(pass, k) != 0.0f;
+    const lane_group lanes = whole_warp().where(has_event);
+    if (has_event) {
+        exact_back<Leaning, Tof>(pass, pass.frames[chunk.axis], k, lanes, atomic_add());
     }
 }
 
@@ -84,13 +92,16 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
     const unsigned first = (unsigned)(block.job.slices[0] * block.frame.plane);
     const exact_sums<slab_of_frame> sums = {
         {shared_begin() - 4u * first, pass.numbers + block.frame.begin},
+        unit.scale,
         unit.unit,
         is_tiled ? least_exact : INFINITY,
         0.0f};
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int event = next_events() + lane; event - lane < count; event = next_events() + lane) {
-        if (event < count) {
-            exact_back_slab<Leaning, Tof>(pass, block, event, unit.scale, sums);
+        const bool has_event = event < count && value_of(pass, block, event) != 0.0f;
+        const lane_group lanes = whole_warp().where(has_event);
+        if (has_event) {
+            exact_back_slab<Leaning, Tof>(pass, block, block.chunk.begin + event, lanes, sums);
         }
     }
     if (is_tiled) {

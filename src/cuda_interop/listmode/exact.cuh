@@ -291,10 +291,12 @@ __host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
     return wide;
 }
 
-/* Who takes an event's elements, up to two at a time, in units of the grid's `share`, comes as a type with
- *   void open(j, at)            element j will be one of this number; it may be any of the frame
- *   void take(j, at, element)   it is */
+/* Who takes an event's elements, up to four at a time, in units of the grid's `share`, comes as a type with
+ *   void open(k, at)            element k will be one of this number; it may be any of the frame
+ *   void take(k, at, element)   it is
+ *   bool adds                   whether elements of one number are better taken as one */
 template <class Each> struct exact_each {
+    static constexpr bool adds = true;
     Each &each;
     float share;
 
@@ -311,17 +313,46 @@ template <class Each> struct exact_each {
 
 /* Reads numbers before their elements are known: meanwhile they are on their way. */
 struct exact_reader {
+    static constexpr bool adds = false;
     const float *numbers;
-    float sum, held[2];
+    float sum, held[4];
 
-    __host__ __device__ void open(int j, int at)
+    __host__ __device__ void open(int k, int at)
     {
-        held[j] = numbers[at];
+        held[k] = numbers[at];
     }
-    __host__ __device__ void take(int j, int, float element)
+    __host__ __device__ void take(int k, int, float element)
     {
-        sum += element * held[j];
+        sum += element * held[k];
     }
+};
+
+/* Numbers and elements of two by two points: of (i, j) at 2 i + j. middles: of their voxels, in standard
+ * deviations from the centre. */
+struct exact_four {
+    int at[4];
+    float elements[4], middles[4];
+
+    __host__ __device__ void merge(int to, int from)
+    {
+        const bool is_same = at[to] == at[from];
+        elements[to] += is_same ? elements[from] : 0.0f;
+        elements[from] = is_same ? 0.0f : elements[from];
+    }
+
+    __host__ __device__ void merge_all()
+    {
+        merge(0, 1);
+        merge(2, 3);
+        merge(0, 2);
+        merge(1, 3);
+    }
+};
+
+/* What two by two points have of the direction in which columns go. */
+struct exact_rows {
+    float v[2], along[2], middles[2];
+    bool has_two;
 };
 
 /* Of an event in some of its frame's slices. */
@@ -446,12 +477,15 @@ template <bool Leaning, bool Tof> struct exact_event {
     /* The mean of the Gaussian over the extent of a voxel with this middle, per mm. */
     __host__ __device__ float time_weight(float middle) const
     {
-        if (fabsf(middle) <= time.whole) {
-            const float y = middle * middle;
-            return power_of_two(y * -0.72134752f) *
-                   (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
-        }
-        return time_weight_of_part(middle);
+        return fabsf(middle) <= time.whole ? time_weight_of_whole(middle)
+                                           : time_weight_of_part(middle);
+    }
+
+    __host__ __device__ float time_weight_of_whole(float middle) const
+    {
+        const float y = middle * middle;
+        return power_of_two(y * -0.72134752f) *
+               (time.even[0] + y * (time.even[1] + y * (time.even[2] + y * time.even[3])));
     }
 
     __host__ __device__ float time_weight_of_part(float middle) const
@@ -484,126 +518,194 @@ template <bool Leaning, bool Tof> struct exact_event {
 
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
     template <class Each>
-    __host__ __device__ void each_element(const lr_cuda_list_frame &frame, Each &&each)
+    __host__ __device__ void each_element(const lr_cuda_list_frame &frame, lane_group lanes,
+                                          Each &&each)
     {
         exact_each<Each> taker = {each, grid.share};
-        give_elements(frame, taker);
+        give_elements(frame, lanes, taker);
     }
 
-    /* The same to a taker, with elements of 0 among them. */
+    /* The same to a taker, with elements of 0 among them. lanes: all that come here with an event. */
     template <class Taker>
-    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, Taker &taker)
+    __host__ __device__ void give_elements(const lr_cuda_list_frame &frame, lane_group lanes,
+                                           Taker &taker)
     {
-        if (is_empty()) {
-            return;
-        }
+        bool has_columns = false;
         if constexpr (!Leaning) {
-            if (sight.has_columns()) {
-                give_columns(frame, taker);
-                return;
+            has_columns = !is_empty() && sight.has_columns();
+        }
+        const lane_group by_columns = lanes.where(has_columns);
+        const lane_group by_points = lanes.where(!is_empty() && !has_columns);
+        if (has_columns) {
+            by_columns.any(!sight.are_small()) ? give_columns<false>(frame, by_columns, taker)
+                                               : give_columns<true>(frame, by_columns, taker);
+        } else if (!is_empty()) {
+            give_points(frame, by_points, taker);
+        }
+    }
+
+    template <class Taker>
+    __host__ __device__ void give_points(const lr_cuda_list_frame &frame, lane_group lanes,
+                                         Taker &taker)
+    {
+        bool has_point = walk_on(1);
+        while (lanes.any(has_point)) {
+            if (has_point) {
+                give_point(frame, taker);
+                has_point = walk_on(1);
             }
         }
-        while (walk_on(1)) {
-            const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
-            float ways[2];
-            find_ways(ways);
-            float element = sight.angle(off, ways);
-            if (element > 0.0f) {
-                const float plane = voxel_along(0, walk.plane);
-                const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
-                const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
-                taker.open(0, at);
-                if (Tof) {
-                    element *= time_weight(middle_of_plane(plane) +
-                                           middle_along(1, u, walk.point[0], off[0]) +
-                                           middle_along(2, v, walk.point[1], off[1]));
-                }
-                taker.take(0, at, element);
+    }
+
+    template <class Taker>
+    __host__ __device__ void give_point(const lr_cuda_list_frame &frame, Taker &taker)
+    {
+        const float off[2] = {off_along(0, walk.point[0]), off_along(1, walk.point[1])};
+        float ways[2];
+        find_ways(ways);
+        float element = sight.angle(off, ways);
+        if (element > 0.0f) {
+            const float plane = voxel_along(0, walk.plane);
+            const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
+            const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
+            taker.open(0, at);
+            if (Tof) {
+                element *=
+                    time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
+                                middle_along(2, v, walk.point[1], off[1]));
             }
+            taker.take(0, at, element);
         }
     }
 
     /* The same, two by two points at once. Lines alike have about as many planes with elements, and those have
      * one or two points along either axis: lanes of a warp then do the same. Where there is no second point,
      * its number is that of a voxel or of the margin. */
-    template <class Taker>
-    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, Taker &taker)
+    template <bool AreSmall, class Taker>
+    __host__ __device__ void give_columns(const lr_cuda_list_frame &frame, lane_group lanes,
+                                          Taker &taker)
     {
-        const bool are_small = sight.are_small();
-        while (walk_on(2)) {
-            const float plane = voxel_along(0, walk.plane);
-            const int begin = begin_of(frame, plane);
-            float ways[2], v[2], along[2], middles[2] = {0.0f, 0.0f};
-            find_ways(ways);
+        bool has_points = walk_on(2);
+        while (lanes.any(has_points)) {
+            if (has_points) {
+                give_four<AreSmall>(frame, taker);
+                has_points = walk_on(2);
+            }
+        }
+    }
+
+    template <bool AreSmall, class Taker>
+    __host__ __device__ void give_four(const lr_cuda_list_frame &frame, Taker &taker)
+    {
+        const float plane = voxel_along(0, walk.plane);
+        const exact_rows rows = open_rows(plane);
+        const int columns = walk.high[0] - walk.point[0];
+        float ways[2];
+        find_ways(ways);
+        exact_four four = {};
+#pragma unroll
+        for (int i = 0; i < 2 && (AreSmall || i < columns); i++) {
+            const float u = voxel_along(1, walk.point[0] + i);
+            const int number = begin_of(frame, plane) + (int)u * frame.pitch;
 #pragma unroll
             for (int j = 0; j < 2; j++) {
-                const float off = off_along(1, walk.point[1] + j);
-                v[j] = voxel_along(2, walk.point[1] + j);
-                along[j] = sight.near_face.along[1] * off;
-                if (Tof) {
-                    middles[j] =
-                        middle_of_plane(plane) + middle_along(2, v[j], walk.point[1] + j, off);
-                }
+                four.at[2 * i + j] = number + (int)rows.v[j];
+                taker.open(2 * i + j, four.at[2 * i + j]);
             }
-            const bool has_two = walk.point[1] + 1 < walk.high[1];
-            const int columns = walk.high[0] - walk.point[0];
-            for (int i = 0; i < 2 && i < columns; i++) {
-                const float off = off_along(0, walk.point[0] + i);
-                const float u = voxel_along(1, walk.point[0] + i);
-                const float more = Tof ? middle_along(1, u, walk.point[0] + i, off) : 0.0f;
-                const int number = begin + (int)u * frame.pitch;
-                const int at[2] = {number + (int)v[0], number + (int)v[1]};
-                taker.open(0, at[0]);
-                taker.open(1, at[1]);
-                const angle_column column = sight.column(off, ways);
-                float elements[2];
-                column.find_angles(along, sight.far_face.half_mm[1], are_small, elements);
+            find_column<AreSmall>(rows, ways, i, four);
+        }
+        if constexpr (Tof) {
+            weigh(four);
+        }
+        if constexpr (Taker::adds) {
+            four.merge_all();
+        }
 #pragma unroll
-                for (int j = 0; j < 2; j++) {
-                    float element = elements[j];
-                    element = column.width > 0.0f && (j == 0 || has_two) ? element : 0.0f;
-                    if (Tof && element > 0.0f) {
-                        element *= time_weight(middles[j] + more);
-                    }
-                    taker.take(j, at[j], element);
-                }
+        for (int k = 0; k < 4; k++) {
+            taker.take(k, four.at[k], four.elements[k]);
+        }
+    }
+
+    __host__ __device__ exact_rows open_rows(float plane) const
+    {
+        exact_rows rows;
+        rows.has_two = walk.point[1] + 1 < walk.high[1];
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            const int point = walk.point[1] + j;
+            const float off = off_along(1, point);
+            rows.v[j] = voxel_along(2, point);
+            rows.along[j] = sight.near_face.along[1] * off;
+            rows.middles[j] =
+                Tof ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
+        }
+        return rows;
+    }
+
+    /* Elements of the points of column i, 0 where it has none. */
+    template <bool AreSmall>
+    __host__ __device__ void find_column(const exact_rows &rows, const float ways[2], int i,
+                                         exact_four &four) const
+    {
+        const int point = walk.point[0] + i;
+        const float off = off_along(0, point);
+        const angle_column column = sight.column(off, ways);
+        const bool is_there = point < walk.high[0] && column.width > 0.0f;
+        const float middle = Tof ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
+        float angles[2];
+        column.template find_angles<AreSmall>(rows.along, sight.far_face.half_mm[1], angles);
+#pragma unroll
+        for (int j = 0; j < 2; j++) {
+            four.elements[2 * i + j] = is_there && (j == 0 || rows.has_two) ? angles[j] : 0.0f;
+            four.middles[2 * i + j] = rows.middles[j] + middle;
+        }
+    }
+
+    /* Multiplies elements by their weights of time of flight; most lines' voxels are whole. */
+    __host__ __device__ void weigh(exact_four &four) const
+    {
+        const float *middles = four.middles;
+        const float most = fmaxf(fmaxf(fabsf(middles[0]), fabsf(middles[1])),
+                                 fmaxf(fabsf(middles[2]), fabsf(middles[3])));
+        if (most <= time.whole) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                four.elements[k] *= time_weight_of_whole(middles[k]);
             }
+            return;
+        }
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            four.elements[k] *= four.elements[k] > 0.0f ? time_weight(middles[k]) : 0.0f;
         }
     }
 };
 
 /* --- projections --- */
 
+/* Of an event whose value is asked for. lanes, here and below: all that come here with an event. */
 template <bool Leaning, bool Tof>
 __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
-                                       const lr_cuda_list_frame &frame, int64_t k)
+                                       const lr_cuda_list_frame &frame, int64_t k, lane_group lanes)
 {
-    const int64_t place = place_of(pass, k);
-    if (place < 0) {
-        return;
-    }
     const int32_t all[2] = {0, frame.slices};
     exact_reader reader = {pass.numbers + frame.begin, 0.0f, {0.0f, 0.0f}};
     exact_event<Leaning, Tof> event(pass, frame, k, all);
-    event.give_elements(frame, reader);
-    pass.values[place] = reader.sum * frame.points.share;
+    event.give_elements(frame, lanes, reader);
+    pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
-/* Points of a voxel that come one after the other are added as one. */
+/* Of an event whose value is not 0. Points of a voxel that come one after the other are added as one. */
 template <bool Leaning, bool Tof, class Add>
 __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int64_t k, Add &&add)
+                                    int64_t k, lane_group lanes, Add &&add)
 {
-    const int64_t place = place_of(pass, k);
-    const float value = place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
-    if (value == 0.0f) {
-        return;
-    }
     const int32_t all[2] = {0, frame.slices};
+    const float value = value_at(pass, k);
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
     exact_event<Leaning, Tof> event(pass, frame, k, all);
-    event.each_element(frame, [&](int at, float element) {
+    event.each_element(frame, lanes, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) {
                 add(numbers + held, sum * value);
@@ -664,8 +766,10 @@ struct exact_unit {
  *   int32_t add_word(at, number)   what was there before
  *   void add_float(at, number)     to the image */
 template <class Slab> struct exact_sums {
+    static constexpr bool adds = true;
     Slab slab;
-    float unit, least; /* least: of words; infinite where there are none */
+    float scale, unit; /* numbers are in units, of which 1 has `scale` */
+    float least;       /* of words; infinite where there are none */
     float scaled;      /* the event's value */
 
     __host__ __device__ void open(int, int)
@@ -692,25 +796,23 @@ template <class Slab> struct exact_sums {
 
 constexpr float least_exact = 16384.0f;
 
-/* In the block's slices; numbers are counted from the frame's first one. sums are without an event's value,
- * which is left as it is where its product with the scale is not a number with all digits. */
+/* Of an event whose value is not 0, in the block's slices; numbers are counted from the frame's first one. sums
+ * are without the value, which is left as it is where its product with the scale is not a number with all
+ * digits. */
 template <bool Leaning, bool Tof, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
-                                         int event, float scale, exact_sums<Slab> sums)
+                                         int64_t k, lane_group lanes, exact_sums<Slab> sums)
 {
-    const float value = value_of(pass, block, event), size = fabsf(value * scale);
-    if (value == 0.0f) {
-        return;
-    }
+    const float value = value_at(pass, k), scaled = value * sums.scale, size = fabsf(scaled);
     if (size > 1e-20f && size < 1e30f) {
-        sums.scaled = value * scale * block.frame.points.share;
+        sums.scaled = scaled * block.frame.points.share;
     } else {
         sums.scaled = value * block.frame.points.share;
         sums.unit = 1.0f;
         sums.least = INFINITY;
     }
-    exact_event<Leaning, Tof> of(pass, block.frame, block.chunk.begin + event, block.job.slices);
-    of.give_elements(block.frame, sums);
+    exact_event<Leaning, Tof> event(pass, block.frame, k, block.job.slices);
+    event.give_elements(block.frame, lanes, sums);
 }
 
 #endif

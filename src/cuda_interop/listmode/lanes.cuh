@@ -93,6 +93,39 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
+/* Lanes of a warp that go through a loop together. A compiler may let lanes that leave an inner loop early go on
+ * by themselves to the end of the outer one, and the warp then has each turn several times, for a few lanes at
+ * a time. Lanes that ask for all of them whether there is another turn wait for each other. */
+struct lane_group {
+    uint32_t lanes;
+
+    /* Whether it is so for any of them: all of them ask. */
+    __host__ __device__ bool any(bool is_so) const
+    {
+#ifdef __CUDA_ARCH__
+        return __any_sync(lanes, is_so) != 0;
+#else
+        return is_so;
+#endif
+    }
+
+    /* Those for which it is so, who alone may go on with them: all of them ask. */
+    __host__ __device__ lane_group where(bool is_so) const
+    {
+#ifdef __CUDA_ARCH__
+        return {__ballot_sync(lanes, is_so)};
+#else
+        return {is_so ? lanes : 0u};
+#endif
+    }
+};
+
+/* All lanes of a warp come here; on the processor there is one. */
+__host__ __device__ inline lane_group whole_warp()
+{
+    return {0xffffffffu};
+}
+
 /* Whether it is so for any of the lanes of a warp that come here together. */
 __host__ __device__ inline bool any_lane_of(bool is_so)
 {

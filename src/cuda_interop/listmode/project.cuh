@@ -91,11 +91,17 @@ __host__ __device__ inline void put_value(const lr_cuda_list_pass &pass,
 
 /* --- back --- */
 
+/* Of arranged event k; 0: it is not selected. */
+__host__ __device__ inline float value_at(const lr_cuda_list_pass &pass, int64_t k)
+{
+    const int64_t place = place_of(pass, k);
+    return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
+}
+
 __host__ __device__ inline float value_of(const lr_cuda_list_pass &pass, const list_block &block,
                                           int event)
 {
-    const int64_t place = place_of(pass, block.chunk.begin + event);
-    return place < 0 ? 0.0f : pass.values_are_one ? 1.0f : pass.values[place];
+    return value_at(pass, block.chunk.begin + event);
 }
 
 /* How large an event is among those of a block: its value. */

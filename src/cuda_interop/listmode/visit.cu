@@ -56,7 +56,7 @@ void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
 {
     const int32_t all[2] = {0, frame.slices};
     exact_event<Leaning, Tof> event(pass, frame, k, all);
-    event.each_element(frame, taking{&taker});
+    event.each_element(frame, whole_warp(), taking{&taker});
 }
 
 template <bool Leaning>
