@@ -13,6 +13,7 @@
 
 #include "cluster.h"
 #include "direct.h"
+#include "early_place.h"
 #include "json.h"
 #include "lor_factors.h"
 #include "recon_own.h"
@@ -127,6 +128,7 @@ struct recon {
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
     struct recon_frames frames;
+    struct early_place early; /* in list mode, until there is an operator */
     struct cluster cluster;
     struct recon_share share;
     struct recon_own own;

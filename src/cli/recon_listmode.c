@@ -360,6 +360,7 @@ lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
     CLI_TRY(recon->own.frames != NULL ? recon_own_open(recon) : sort_events(recon));
+    early_place_end(&recon->early);
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
@@ -376,6 +377,7 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
         return report_error(recon->setup.report, LR_FAILED, "no memory for an operator");
     }
     *frames->params = params;
+    early_place_begin(&recon->early, &recon->setup.params);
     CLI_TRY(recon->cluster.comm != NULL ? recon_own_survey(recon) : read_events(recon));
     CLI_TRY(recon_read_factors(recon));
     CLI_TRY(recon_read_corrections(recon));

@@ -514,6 +514,7 @@ static lr_status run(struct cli_args *args)
                              : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
+    early_place_end(&recon.early);
     status = cluster_close(&recon.cluster, args->report, status);
     recon_forget_checkpoint(&recon);
     recon_finish_share(&recon);

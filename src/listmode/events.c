@@ -300,8 +300,17 @@ int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)
     return longest;
 }
 
+void lr_listmode_events_release(struct lr_listmode_events *events)
+{
+    if (events->held != NULL) {
+        events->held->destroy(events->held);
+        events->held = NULL;
+    }
+}
+
 void lr_listmode_events_finish(struct lr_listmode_events *events)
 {
+    lr_listmode_events_release(events);
     free(events->offsets);
     free(events->groups);
     free(events->crystals[0]);

@@ -23,6 +23,18 @@ static inline bool lr_listmode_group_has_tof(int group)
     return group % 2 != 0;
 }
 
+struct lr_listmode_events;
+
+/* The arrays on a device, arranged, as long as the events are there. A backend may go on and order the events of
+ * each group as it likes. */
+struct lr_listmode_held {
+    void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
+    /* Into the host's arrays of `events`, which are arranged then. errors: LR_FAILED, logged. */
+    lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events,
+                       const lr_log *log);
+    void (*destroy)(struct lr_listmode_held *held);
+};
+
 struct lr_listmode_events {
     lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets; /* owned [num_ranges + 1], the layout's */
@@ -36,7 +48,9 @@ struct lr_listmode_events {
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double longest_sigma_mm;
-    bool is_arranged; /* else the arrays are in the caller's order, and groups are not known */
+    bool
+        is_arranged; /* else the arrays are in the caller's order, and groups are not known without held */
+    struct lr_listmode_held *held;          /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };
 
@@ -54,6 +68,9 @@ lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
                                   const lr_listmode_params *params);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
                                      const lr_listmode_params *params);
+
+/* Gives back what a device holds, after which they are not arranged unless the host's arrays are. */
+void lr_listmode_events_release(struct lr_listmode_events *events);
 
 /* Events of the largest group of any range; they are arranged. */
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);

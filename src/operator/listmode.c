@@ -40,10 +40,10 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
                               struct lr_listmode_events *events, const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params)
 {
-    if (family->arrange != NULL && !events->is_arranged) {
+    if (family->arrange != NULL && !events->is_arranged && events->held == NULL) {
         LR_TRY(family->arrange(events, backend_params));
     }
-    return lr_listmode_events_arrange(events, params);
+    return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
 }
 
 static lr_status create_compute(const struct lr_listmode_backend_params *params,
@@ -427,6 +427,7 @@ static lr_status create(struct lr_operator *op, const struct choice *choice,
     lr_status status = lr_listmode_arrange(family, &family->events, asked, params);
     status = status == LR_OK ? lr_listmode_open(family, params, &op->backend) : status;
     if (status != LR_OK) { /* another choice may open its own */
+        lr_listmode_events_release(&family->events);
         lr_place_close(family->place);
         family->place = NULL;
     }

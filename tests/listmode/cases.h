@@ -166,6 +166,19 @@ static inline lr_status case_create(const char *name,
                                                                                            backend);
 }
 
+/* Events as an operator has them: arranged where the backend computes, or by the host. */
+static inline lr_status case_arrange(struct case_backend *open, const lr_listmode_params *params)
+{
+    const bool is_cuda = params->backend != NULL && strcmp(params->backend, "cuda") == 0;
+    lr_status status = lr_listmode_events_copy(&open->events, params);
+    if (status == LR_OK && is_cuda) {
+        status = lr_plugin_cuda(params->log)->arrange(&open->events, &open->params);
+    }
+    return status == LR_OK && open->events.held == NULL
+               ? lr_listmode_events_arrange(&open->events, params)
+               : status;
+}
+
 /* All that the backend stands on, but for itself. */
 static inline void case_models(struct case_backend *open, const lr_listmode_params *params,
                                struct test_log *log)
@@ -175,12 +188,6 @@ static inline void case_models(struct case_backend *open, const lr_listmode_para
     logged.log = &log->log;
     lr_status status = lr_listmode_model_init(&open->model, &logged);
     open->events = (struct lr_listmode_events){0};
-    if (status == LR_OK) {
-        status = lr_listmode_events_init(&open->events, &logged);
-    }
-    if (status != LR_OK) {
-        fail_msg("%s", log->error);
-    }
     open->params =
         (struct lr_listmode_backend_params){.model = &open->model,
                                             .events = &open->events,
@@ -189,6 +196,10 @@ static inline void case_models(struct case_backend *open, const lr_listmode_para
                                             .variant = params->variant,
                                             .place = case_place(params->backend),
                                             .log = &log->log};
+    status = status == LR_OK ? case_arrange(open, &logged) : status;
+    if (status != LR_OK) {
+        fail_msg("%s", log->error);
+    }
 }
 
 static inline void case_close_models(struct case_backend *open)

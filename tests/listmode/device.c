@@ -113,6 +113,18 @@ static void test_sizes_of_slices(void **state)
     }
 }
 
+/* Events stay on the device, or are fetched from there and streamed or not, or never get there as a whole. */
+static void test_any_memory(void **state)
+{
+    (void)state;
+    const lr_grid grid = case_grid();
+    lr_listmode_params params = params_on(&grid, CASE_LINE, &timed);
+    for (int64_t bytes = 1 << 14; bytes <= 1 << 20; bytes *= 2) {
+        params.max_memory_bytes = bytes;
+        expect_reference(&params, NULL);
+    }
+}
+
 /* --- values of any size --- */
 
 static void test_sizes_of_values(void **state)
@@ -378,8 +390,11 @@ static void expect_arrays(const struct lr_listmode_events *found,
     assert_memory_equal(found->number, expected->number, bytes);
 }
 
+/* Where arranged events are: on the device, back on the host, or nowhere, for want of room. */
+enum arranged { STAY, GO_BACK, HAVE_NO_ROOM };
+
 /* With events whose centres are the same, which stay in the caller's order, and a range without any. */
-static void check_arranged(const lr_events_info *info, int64_t most_bytes)
+static void check_arranged(const lr_events_info *info, enum arranged where)
 {
     static const int64_t ranges[4] = {0, 700, 700, COUNT};
     const lr_grid grid = case_grid();
@@ -399,9 +414,16 @@ static void check_arranged(const lr_events_info *info, int64_t most_bytes)
     assert_int_equal(lr_listmode_events_init(&expected, &params), LR_OK);
     assert_int_equal(lr_listmode_events_copy(&found, &params), LR_OK);
     const struct lr_listmode_backend_params backend_params = {
-        .place = case_place(backend), .max_memory_bytes = most_bytes, .log = &log.log};
+        .place = case_place(backend),
+        .variant = where == GO_BACK ? LR_LISTMODE_SORTED : LR_LISTMODE_FASTEST,
+        .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
+        .log = &log.log};
     assert_int_equal(lr_plugin_cuda(&log.log)->arrange(&found, &backend_params), LR_OK);
-    assert_int_equal(found.is_arranged, most_bytes == 0);
+    assert_int_equal(found.held != NULL, where == STAY);
+    assert_int_equal(found.is_arranged, where == GO_BACK);
+    if (found.held != NULL) {
+        assert_int_equal(found.held->fetch(found.held, &found, &log.log), LR_OK);
+    }
     assert_int_equal(lr_listmode_events_arrange(&found, &params), LR_OK);
     expect_arrays(&found, &expected);
     lr_listmode_events_finish(&found);
@@ -413,9 +435,10 @@ static void test_arranged(void **state)
 {
     (void)state;
     if (strcmp(backend, "cuda") == 0) {
-        check_arranged(&timed, 0);
-        check_arranged(NULL, 0);
-        check_arranged(&timed, 1); /* has no room for them */
+        check_arranged(&timed, STAY);
+        check_arranged(NULL, STAY);
+        check_arranged(&timed, GO_BACK);
+        check_arranged(&timed, HAVE_NO_ROOM);
     }
 }
 
@@ -499,6 +522,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_sizes_of_slices),
+        cmocka_unit_test(test_any_memory),
         cmocka_unit_test(test_sizes_of_values),
         cmocka_unit_test(test_sums_do_not_overflow),
         cmocka_unit_test(test_few_large_values_leave_the_others),

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Partition and sort of events on the device, range by range: the host's order (listmode/events.c). */
+ * Partition and sort of events on the device, range by range: the host's order (listmode/events.c). There they
+ * stay where its memory holds all of them; else each range goes back to the host. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/tables.h"
 #include "vector/place.h"
@@ -13,8 +15,18 @@
 /* Of an event: three arrays as they come and as they go, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
+/* Of an event that stays. */
+enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
+
 /* Times: begin and end of the partition, end of the sort. */
 enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
+
+/* What is behind lr_listmode_held. */
+struct held {
+    struct lr_listmode_held base; /* first */
+    struct lr_cuda_list_memory memory;
+    int device;
+};
 
 struct arranging {
     const struct lr_listmode_backend_params *params;
@@ -25,6 +37,7 @@ struct arranging {
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
+    struct held *held; /* in place of `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
 };
 
@@ -41,6 +54,80 @@ static lr_status copy(const struct arranging *at, void *to, const void *from, in
 static lr_status wait(const struct arranging *at)
 {
     return check(at, (int)cudaStreamSynchronize(at->stream));
+}
+
+/* --- what stays --- */
+
+/* The thread's device before. */
+static int enter(const struct held *held)
+{
+    int before = held->device;
+    (void)cudaGetDevice(&before);
+    (void)cudaSetDevice(held->device);
+    return before;
+}
+
+static cudaError_t copy_held(const struct held *held, const struct lr_listmode_events *events)
+{
+    void *const arrays[HELD_ARRAYS] = {events->crystals[0], events->crystals[1], events->tof_mm,
+                                       events->number};
+    const size_t bytes = (size_t)events->layout.count * sizeof(int32_t);
+    cudaError_t error = cudaSuccess;
+    for (int k = 0; k < HELD_ARRAYS && error == cudaSuccess; k++) {
+        error = cudaMemcpyAsync(arrays[k], held->base.arrays[k], bytes, cudaMemcpyDefault,
+                                held->memory.stream);
+    }
+    const cudaError_t waited = cudaStreamSynchronize(held->memory.stream);
+    return error == cudaSuccess ? waited : error;
+}
+
+static lr_status fetch_held(const struct lr_listmode_held *base, struct lr_listmode_events *events,
+                            const lr_log *log)
+{
+    const struct held *held = (const struct held *)base;
+    const int before = enter(held);
+    const lr_status status = lr_cuda_check((int)copy_held(held, events), "events", log);
+    (void)cudaSetDevice(before);
+    events->is_arranged = status == LR_OK;
+    return status;
+}
+
+static void destroy_held(struct lr_listmode_held *base)
+{
+    struct held *held = (struct held *)base;
+    const int before = enter(held);
+    lr_cuda_list_free(&held->memory);
+    (void)cudaSetDevice(before);
+    free(held);
+}
+
+/* The fastest way alone goes through arrays. */
+static bool may_hold(const struct arranging *at, int64_t bytes)
+{
+    const int64_t more = at->events->layout.count * (int64_t)HELD_BYTES;
+    return at->params->variant == LR_LISTMODE_FASTEST &&
+           bytes + more <= lr_cuda_list_budget(at->params);
+}
+
+/* NULL where there is no memory. */
+static struct held *open_held(const struct arranging *at)
+{
+    struct held *held = lr_alloc(1, sizeof(*held), "events on a device", NULL);
+    bool has_all = held != NULL;
+    if (has_all) {
+        *held = (struct held){.base = {.fetch = fetch_held, .destroy = destroy_held},
+                              .memory = {.stream = at->stream},
+                              .device = at->params->device};
+    }
+    for (int k = 0; has_all && k < HELD_ARRAYS; k++) {
+        const struct lr_cuda_list_block block = {"events", NULL, at->events->layout.count * 4};
+        held->base.arrays[k] = lr_cuda_list_allocate(&held->memory, &block);
+        has_all = held->base.arrays[k] != NULL;
+    }
+    if (held != NULL && !has_all) {
+        destroy_held(&held->base);
+    }
+    return has_all ? held : NULL;
 }
 
 /* --- memory --- */
@@ -61,8 +148,8 @@ static bool open_arrays(struct arranging *at, int64_t longest)
     bool has_all = true;
     for (int k = 0; k < NUM_ARRAYS; k++) {
         at->from[k] = allocate(at, NULL, longest * 4);
-        at->to[k] = allocate(at, NULL, longest * 4);
-        has_all = has_all && at->from[k] != NULL && at->to[k] != NULL;
+        at->to[k] = at->held == NULL ? allocate(at, NULL, longest * 4) : NULL;
+        has_all = has_all && at->from[k] != NULL && (at->to[k] != NULL) == (at->held == NULL);
     }
     for (int k = 0; k < 2; k++) {
         at->sort.keys[k] = allocate(at, NULL, longest * 4);
@@ -114,6 +201,9 @@ static void close_arranging(struct arranging *at)
         if (at->clock[k] != NULL) {
             cudaEventDestroy(at->clock[k]);
         }
+    }
+    if (at->held != NULL) {
+        destroy_held(&at->held->base);
     }
 }
 
@@ -184,22 +274,38 @@ static lr_status sort_group(struct arranging *at, int64_t r, int g)
     return check(at, lr_cuda_launch_list_sort(&sort));
 }
 
-static lr_status fetch_arrays(struct arranging *at, int64_t r)
+/* A range's part of what is held. */
+static int32_t *held_array(const struct arranging *at, int k, int64_t r)
 {
-    const lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
-                                        .from = {at->from[0], at->from[1], at->from[2]},
-                                        .to = {at->to[0], at->to[1], at->to[2]},
-                                        .num_arrays = NUM_ARRAYS,
-                                        .count = at->sort.count,
-                                        .stream = at->stream};
+    return (int32_t *)at->held->base.arrays[k] + at->events->offsets[r];
+}
+
+/* In the order of the numbers. */
+static lr_status gather_arrays(struct arranging *at, int64_t r)
+{
+    lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
+                                  .from = {at->from[0], at->from[1], at->from[2]},
+                                  .num_arrays = NUM_ARRAYS,
+                                  .count = at->sort.count,
+                                  .stream = at->stream};
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
+    }
+    return check(at, lr_cuda_launch_list_gather(&gather));
+}
+
+static lr_status put_arrays(struct arranging *at, int64_t r)
+{
     const int64_t bytes = at->sort.count * (int64_t)sizeof(int32_t);
     void *arrays[NUM_ARRAYS];
     find_arrays(at, r, arrays);
-    LR_TRY(check(at, lr_cuda_launch_list_gather(&gather)));
-    for (int k = 0; k < NUM_ARRAYS; k++) {
+    LR_TRY(gather_arrays(at, r));
+    for (int k = 0; at->held == NULL && k < NUM_ARRAYS; k++) {
         LR_TRY(copy(at, arrays[k], at->to[k], bytes));
     }
-    LR_TRY(copy(at, at->events->number + at->events->offsets[r], at->sort.numbers[0], bytes));
+    int32_t *number = at->held != NULL ? held_array(at, NUM_ARRAYS, r)
+                                       : at->events->number + at->events->offsets[r];
+    LR_TRY(copy(at, number, at->sort.numbers[0], bytes));
     return wait(at);
 }
 
@@ -234,7 +340,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
         LR_TRY(sort_group(at, r, g));
     }
     LR_TRY(record(at, SORTED));
-    LR_TRY(fetch_arrays(at, r));
+    LR_TRY(put_arrays(at, r));
     return add_seconds(at, PARTITIONED, &at->events->sort_seconds);
 }
 
@@ -243,7 +349,9 @@ static lr_status arrange_all(struct arranging *at)
     for (int64_t r = 0; r < at->events->layout.num_pairs; r++) {
         LR_TRY(arrange_range(at, r));
     }
-    at->events->is_arranged = true;
+    at->events->is_arranged = at->held == NULL;
+    at->events->held = at->held != NULL ? &at->held->base : NULL;
+    at->held = NULL;
     return LR_OK;
 }
 
@@ -253,8 +361,9 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
     LR_TRY(check(at, (int)cudaGetDevice(&at->before)));
     LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
     lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
-    if (status == LR_OK &&
-        bytes_for(longest, at->sort.room_bytes) <= lr_cuda_list_budget(at->params)) {
+    const int64_t bytes = bytes_for(longest, at->sort.room_bytes);
+    if (status == LR_OK && bytes <= lr_cuda_list_budget(at->params)) {
+        at->held = may_hold(at, bytes) ? open_held(at) : NULL;
         status = open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
         close_arranging(at);
     }

@@ -47,7 +47,8 @@ struct room {
 
 struct listmode_cuda {
     struct lr_listmode_backend_params params;
-    int before; /* the thread's device, between enter and leave */
+    struct lr_listmode_events fetched; /* params.events, where the host has to have them, too */
+    int before;                        /* the thread's device, between enter and leave */
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
@@ -457,27 +458,27 @@ static double device_clock(void *self)
 /* --- rows: what kernels do, on the host --- */
 
 struct source {
-    const struct listmode_cuda *cuda;
+    const struct lr_listmode_events *events; /* arranged on the host */
+    const struct lr_listmode_model *model;
     lr_cuda_list_pass pass;
 };
 
 static void visit(const void *self, int64_t k, int axis, const struct lr_listmode_visitor *visitor)
 {
     const struct source *source = self;
-    const struct lr_listmode_events *events = source->cuda->params.events;
+    const struct lr_listmode_events *events = source->events;
     const int32_t crystals[2] = {events->crystals[0][k], events->crystals[1][k]};
     const lr_cuda_list_chunk event = {
         .begin = k, .count = 1, .axis = axis, .has_tof = lr_listmode_sigma(events, crystals) > 0};
-    lr_cuda_list_visit(&source->pass, source->cuda->params.model->grid.size, &event, visitor);
+    lr_cuda_list_visit(&source->pass, source->model->grid.size, &event, visitor);
 }
 
-static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+static lr_status rows_of(const struct listmode_cuda *cuda, const struct lr_listmode_events *events,
+                         const struct lr_rows *wanted, const lr_row_sink *sink)
 {
-    struct listmode_cuda *cuda = self;
     const struct lr_listmode_backend_params *params = &cuda->params;
-    const struct lr_listmode_events *events = params->events;
     const lr_listmode_tube *tube = &params->model->tube;
-    struct source source = {cuda, cuda->pass};
+    struct source source = {events, params->model, cuda->pass};
     const struct lr_listmode_row_source all = {.events = events,
                                                .visit = visit,
                                                .self = &source,
@@ -498,6 +499,19 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
     const lr_status status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
     free(hits);
     free(table);
+    return status;
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    struct listmode_cuda *cuda = self;
+    struct lr_listmode_events fetched = {0};
+    if (cuda->params.events->is_arranged) {
+        return rows_of(cuda, cuda->params.events, wanted, sink);
+    }
+    lr_status status = lr_cuda_list_fetch(cuda->params.events, &fetched, cuda->params.log);
+    status = status == LR_OK ? rows_of(cuda, &fetched, wanted, sink) : status;
+    lr_cuda_list_fetch_finish(&fetched);
     return status;
 }
 
@@ -528,6 +542,7 @@ static void destroy(void *self)
     lr_cuda_exact_finish(&cuda->exact);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_cuda_list_order_finish(&cuda->order);
+    lr_cuda_list_fetch_finish(&cuda->fetched);
     free(cuda);
 }
 
@@ -630,12 +645,35 @@ static lr_status make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
     return cuda->lines != NULL ? LR_OK : LR_FAILED;
 }
 
-/* Where there is memory for a while. */
-static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
+/* Of the device, for a while. */
+static int64_t ordering_bytes(const struct listmode_cuda *cuda)
 {
     const struct lr_listmode_events *events = cuda->params.events;
-    const int64_t bytes = events->layout.count * EVENT_BYTES + lr_cuda_list_order_bytes(events);
-    if (cuda->are_streamed || bytes > lr_cuda_list_budget(&cuda->params)) {
+    return events->layout.count * EVENT_BYTES + lr_cuda_list_order_bytes(events);
+}
+
+static bool may_order(const struct listmode_cuda *cuda)
+{
+    return !cuda->are_streamed && ordering_bytes(cuda) <= lr_cuda_list_budget(&cuda->params);
+}
+
+/* Events that are streamed come from the host, and without an order the plan looks at them. */
+static lr_status fetch_where_needed(struct listmode_cuda *cuda,
+                                    struct lr_cuda_list_plan_params *plan)
+{
+    if (cuda->params.events->is_arranged || may_order(cuda)) {
+        return LR_OK;
+    }
+    LR_TRY(lr_cuda_list_fetch(cuda->params.events, &cuda->fetched, cuda->params.log));
+    cuda->params.events = plan->events = &cuda->fetched;
+    return LR_OK;
+}
+
+/* Where there is memory. */
+static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
+{
+    const int64_t bytes = ordering_bytes(cuda);
+    if (!may_order(cuda)) {
         return LR_OK;
     }
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
@@ -714,6 +752,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
     if (goes_by_steps(cuda)) {
         cuda->are_streamed = true; /* steps have their own events */
     }
+    LR_TRY(fetch_where_needed(cuda, &plan));
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
     if (goes_by_steps(cuda)) {

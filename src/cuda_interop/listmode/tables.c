@@ -84,6 +84,32 @@ float *lr_cuda_list_tube_table(const lr_listmode_tube *tube, const lr_log *log)
     return table;
 }
 
+/* --- what a device holds --- */
+
+lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to,
+                             const lr_log *log)
+{
+    const int64_t count = from->layout.count;
+    *to = *from;
+    for (int k = 0; k < 2; k++) {
+        to->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
+    }
+    to->tof_mm = lr_alloc(count, sizeof(float), "events", log);
+    to->number = lr_alloc(count, sizeof(int32_t), "events", log);
+    return to->crystals[0] && to->crystals[1] && to->tof_mm && to->number
+               ? from->held->fetch(from->held, to, log)
+               : LR_FAILED;
+}
+
+void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched)
+{
+    free(fetched->crystals[0]);
+    free(fetched->crystals[1]);
+    free(fetched->tof_mm);
+    free(fetched->number);
+    *fetched = (struct lr_listmode_events){0};
+}
+
 /* --- on the device --- */
 
 static void *copy(struct lr_cuda_list_memory *memory, const void *from, int64_t count, size_t size)
@@ -97,6 +123,14 @@ static bool copy_events(struct lr_cuda_list_tables *tables, const struct lr_list
 {
     const int64_t count = from->layout.count;
     lr_cuda_list_events *to = &tables->events;
+    if (from->held != NULL) {
+        void *const *held = from->held->arrays;
+        to->crystals[0] = held[0];
+        to->crystals[1] = held[1];
+        to->tof_mm = held[2];
+        to->number = held[3];
+        return true;
+    }
     to->crystals[0] = copy(memory, from->crystals[0], count, sizeof(int32_t));
     to->crystals[1] = copy(memory, from->crystals[1], count, sizeof(int32_t));
     to->tof_mm = copy(memory, from->tof_mm, count, sizeof(float));

@@ -40,13 +40,19 @@ struct lr_cuda_list_tables {
 };
 
 /* Copies it to the device and waits; of the plan, when that is dealt out; events only where they are not
- * streamed. errors: LR_FAILED without memory. */
+ * streamed, nor held there. errors: LR_FAILED without memory. */
 lr_status lr_cuda_list_tables_init(struct lr_cuda_list_tables *tables,
                                    const struct lr_listmode_backend_params *params,
                                    bool are_streamed, struct lr_cuda_list_memory *memory);
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
                                    const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
+
+/* The events with arrays of the host's own, where those that are arranged are on the device alone; all else is
+ * the same as in `from`, which outlives it. Finish it in any case. errors: LR_FAILED. */
+lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to,
+                             const lr_log *log);
+void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched);
 
 /* Bytes of the device that the family may take: as asked for, else half of what there is. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);

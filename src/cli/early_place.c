@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "early_place.h"
+
+#include <lr/vector.h>
+#include <strings.h>
+
+static bool may_be_cuda(const char *backend)
+{
+    return backend == NULL || strcasecmp(backend, "auto") == 0 || strcasecmp(backend, "cuda") == 0;
+}
+
+/* CUDA keeps what it has set up when the place is closed again. */
+static int wake(void *user)
+{
+    const struct early_place *early = user;
+    lr_place_close(
+        lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->device}));
+    return 0;
+}
+
+void early_place_begin(struct early_place *early, const lr_operator_params *params)
+{
+    early->device = params->device;
+    early->has_begun = !early->has_begun && may_be_cuda(params->backend) &&
+                       thrd_create(&early->thread, wake, early) == thrd_success;
+}
+
+void early_place_end(struct early_place *early)
+{
+    if (early->has_begun) {
+        thrd_join(early->thread, NULL);
+        early->has_begun = false;
+    }
+}
