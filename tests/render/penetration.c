@@ -116,7 +116,7 @@ static void compare(const char *name, const struct question *question)
 static void check_rows(const char *name, lr_scanner *scanner, double reach_mm, const lr_image *mu,
                        uint64_t *state)
 {
-    double points[NUM_POINTS][3];
+    double points[NUM_TEST_POINTS][3]; /* NUM_POINTS of them */
     const lr_grid grid = lr_grid_centred((const int[3]){2, 2, 2}, (const double[3]){2, 2, 2});
     scanner->crystal_mu_per_mm = 0.08;
     lr_lors *lors = lr_lors_create(scanner, NULL);
