@@ -9,6 +9,7 @@
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
 #   body         the same at the paper's size, cuda against native                          300
+#   whole        list mode of 50 million events, the whole command, phase by phase          150
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
 #   gathers      the DIRECT papers' benchmark at their sizes, on every backend              450
@@ -19,7 +20,7 @@
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,18s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,19s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -87,7 +88,7 @@ measure_peers() {
 measure_script() {
     local backend
     for backend in cuda compute; do
-        limited 100 "$root/tools/reproduce/listmode.sh" --backend $backend --reference native \
+        limited 100 "$root/tools/reproduce/listmode.sh" --backend "$backend" --reference native \
             "${figures[@]}" --program "$program" --out "$work/listmode-$backend"
     done
 }
@@ -109,14 +110,34 @@ print(told.get("ranks", "one process"))
 PY
 }
 
+simulate_list() {
+    limited 120 "$program" simulate --scanner penn-labr3 --phantom spheres --grid 144,144,48 \
+        --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$1"
+}
+
+# A line that --verbose says has the seconds since the start before it.
+measure_whole() {
+    local list="$work/whole.petsird" turn kernel
+    simulate_list "$list"
+    stat -c '%s bytes' "$list"
+    for kernel in tube exact; do
+        for turn in 1 2; do
+            limited 60 bash -c 'time "$@"' bash "$program" recon --operator listmode --scanner \
+                penn-labr3 --events "$list" --tof-ps 375 --grid 144,144,48 --voxel-mm 4 --kernel \
+                "$kernel" --algorithm osem --subsets 10 --iterations 10 --verbose -o \
+                "$work/whole-$turn.npy"
+        done
+    done
+    rm -f "$list"
+}
+
 measure_ranks() {
     local list="$work/l.petsird" size way
     # shellcheck disable=SC2054 # sizes have commas
     local options=(--operator listmode --scanner penn-labr3 --events "$list" --tof-ps 375 --grid
         144,144,48 --voxel-mm 4 --backend cuda --algorithm osem --subsets 10 --iterations 10 --json)
     size=$(nvidia-smi -L | grep -c '^GPU')
-    limited 120 "$program" simulate --scanner penn-labr3 --phantom spheres --grid 144,144,48 \
-        --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$list"
+    simulate_list "$list"
     limited 60 sh -c '"$@" > one.json' sh "$program" recon "${options[@]}" -o "$work/one.npy"
     [ ! -e "$work/one.npy" ] || tell_iterations one.json || failed=1
     local ways=(nccl host)
