@@ -21,9 +21,10 @@ static int wake(void *user)
 
 void early_place_begin(struct early_place *early, const lr_operator_params *params)
 {
-    early->device = params->device;
-    early->has_begun = !early->has_begun && may_be_cuda(params->backend) &&
-                       thrd_create(&early->thread, wake, early) == thrd_success;
+    if (!early->has_begun && may_be_cuda(params->backend)) {
+        early->device = params->device;
+        early->has_begun = thrd_create(&early->thread, wake, early) == thrd_success;
+    }
 }
 
 void early_place_end(struct early_place *early)

@@ -36,6 +36,7 @@ struct lr_listmode_backend_params {
     int threads, device;
     int64_t max_memory_bytes;
     lr_listmode_variant variant; /* of cuda */
+    bool shares_events;          /* with other backends, which are there at the same time */
     lr_place
         *place; /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */
@@ -59,7 +60,7 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
                                   struct lr_backend *backend);
 
 /* Arranges events that are copied, on the device of that place, where its memory holds them; else they are
- * left as they are. Of params place, device, memory and log are read. errors: LR_FAILED. */
+ * left as they are. They stay there where a backend by these params finds room beside them. errors: LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
                                    const struct lr_listmode_backend_params *params);
 

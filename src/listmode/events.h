@@ -3,7 +3,8 @@
  *
  * Events as structure of arrays: partitioned by predominant direction and sorted by where time of flight
  * puts them (the paper, II.B.1, II.B.3 and II.B.7), range by range. 16 bytes an event: ends of lines
- * are looked up by crystal, in a table that caches hold. Immutable; threads may share it. */
+ * are looked up by crystal, in a table that caches hold. Immutable, but for what a device holds; threads may share
+ * it. */
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
@@ -25,8 +26,8 @@ static inline bool lr_listmode_group_has_tof(int group)
 
 struct lr_listmode_events;
 
-/* The arrays on a device, arranged, as long as the events are there. A backend may go on and order the events of
- * each group as it likes. */
+/* The arrays on a device, arranged, as long as the events are there: for one backend, which may go on and order
+ * the events of each group as it likes. */
 struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
     /* Into the host's arrays of `events`, which are arranged then. errors: LR_FAILED, logged. */

@@ -41,7 +41,9 @@ lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
                               const struct lr_listmode_backend_params *backend_params)
 {
     if (family->arrange != NULL && !events->is_arranged && events->held == NULL) {
-        LR_TRY(family->arrange(events, backend_params));
+        struct lr_listmode_backend_params arranging = *backend_params;
+        arranging.shares_events = family->info.blobs.radius_mm > 0; /* a backend for each grid */
+        LR_TRY(family->arrange(events, &arranging));
     }
     return events->held != NULL ? LR_OK : lr_listmode_events_arrange(events, params);
 }

@@ -7,12 +7,13 @@
 
 #define PI 3.14159265358979323846
 
-enum { COUNT = 400 };
+/* MANY: whose order each grid's backend has for itself. */
+enum { COUNT = 400, MANY = 6000 };
 
 static const char *backend;
 static lr_scanner *scanner;
 static lr_lors *lors;
-static lr_event events[COUNT];
+static lr_event events[MANY];
 
 /* Blobs of a tenth of the usual volume, so that few make an image. */
 static const lr_blobs small = {.radius_mm = 5};
@@ -23,6 +24,12 @@ static lr_grid voxel_grid(void)
     grid.origin_mm[0] += 1.2;
     grid.origin_mm[2] -= 0.9;
     return grid;
+}
+
+/* Lines enter it anywhere, and meet few of its slices. */
+static lr_grid wide_grid(void)
+{
+    return lr_grid_centred((const int[3]){30, 6, 3}, (const double[3]){4.5, 4.5, 3.5});
 }
 
 static int setup(void **state)
@@ -41,7 +48,7 @@ static int setup(void **state)
         &ring);
     lors = lr_lors_create(scanner, NULL);
     assert_non_null(lors);
-    for (int k = 0; k < COUNT; k++) {
+    for (int k = 0; k < MANY; k++) {
         const int m = (int)(12 * test_random(&seed));
         const int n = (m + 4 + (int)(5 * test_random(&seed))) % 12;
         events[k] = (lr_event){.crystals = {12 * m + (int)(12 * test_random(&seed)),
@@ -194,11 +201,14 @@ static double distance(const lr_event *event, const double point[3])
     return sqrt(fmax(square - along * along / length, 0));
 }
 
-static void check_integrals(const lr_blobs *of)
+/* Of the first events. */
+static void check_integrals(const lr_blobs *of, int num_events)
 {
-    const lr_grid grid = voxel_grid();
+    const lr_grid grid = num_events == MANY ? wide_grid() : voxel_grid();
     lr_listmode_params params = params_of(&grid, NULL);
     params.blobs = of;
+    params.count = num_events;
+    params.num_ranges = num_events == MANY ? 1 : params.num_ranges;
     lr_operator *op = open_operator(&params);
     const lr_blobs blobs = lr_listmode_get_info(op)->blobs;
     const int64_t count = lr_operator_get_info(op)->num_voxels;
@@ -207,9 +217,10 @@ static void check_integrals(const lr_blobs *of)
     const int64_t each = lr_grid_num_voxels(&grids[0]);
     assert_int_equal(count, 2 * each);
     uint64_t seed = 4;
-    double *image = case_random(count, &seed), values[COUNT], rms = 0, worst = 0;
+    double *image = case_random(count, &seed), *values = case_doubles(num_events);
+    double rms = 0, worst = 0;
     forward(op, NULL, image, values);
-    for (int k = 0; k < COUNT; k++) {
+    for (int k = 0; k < num_events; k++) {
         double expected = 0;
         for (int64_t n = 0; n < count; n++) {
             double point[3];
@@ -217,12 +228,13 @@ static void check_integrals(const lr_blobs *of)
             const double off = distance(&events[k], point);
             expected += off < blobs.radius_mm ? image[n] * lr_blobs_footprint(&blobs, off) : 0;
         }
-        rms += expected * expected / COUNT;
+        rms += expected * expected / num_events;
         worst = fmax(worst, fabs(values[k] - expected));
     }
     assert_true(rms > 0);
     assert_true(worst < 1e-5 * sqrt(rms));
     lr_operator_destroy(op);
+    free(values);
     free(image);
 }
 
@@ -230,8 +242,11 @@ static void check_integrals(const lr_blobs *of)
 static void test_values_are_integrals_of_blobs(void **state)
 {
     (void)state;
-    check_integrals(&small);
-    check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3});
+    check_integrals(&small, COUNT);
+    setenv("LORASTER_LISTMODE_BLOCKS", "1024", 1); /* each in few of the slices */
+    check_integrals(&small, MANY);
+    unsetenv("LORASTER_LISTMODE_BLOCKS");
+    check_integrals(&(lr_blobs){.radius_mm = 5, .spacing_mm = 2.3}, COUNT);
 }
 
 /* Numbers of a vector at the backend's place, or of one on the host. */

@@ -113,7 +113,7 @@ static void test_sizes_of_slices(void **state)
     }
 }
 
-/* Events stay on the device, or are fetched from there and streamed or not, or never get there as a whole. */
+/* Events stay on the device, or go back to be streamed, or never get there as a whole. */
 static void test_any_memory(void **state)
 {
     (void)state;
@@ -413,7 +413,10 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.num_ranges = 3;
     assert_int_equal(lr_listmode_events_init(&expected, &params), LR_OK);
     assert_int_equal(lr_listmode_events_copy(&found, &params), LR_OK);
+    struct lr_listmode_model model;
+    assert_int_equal(lr_listmode_model_init(&model, &params), LR_OK);
     const struct lr_listmode_backend_params backend_params = {
+        .model = &model,
         .place = case_place(backend),
         .variant = where == GO_BACK ? LR_LISTMODE_SORTED : LR_LISTMODE_FASTEST,
         .max_memory_bytes = where == HAVE_NO_ROOM ? 1 : 0,
@@ -426,6 +429,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     }
     assert_int_equal(lr_listmode_events_arrange(&found, &params), LR_OK);
     expect_arrays(&found, &expected);
+    lr_listmode_model_finish(&model);
     lr_listmode_events_finish(&found);
     lr_listmode_events_finish(&expected);
     free(twice);

@@ -101,12 +101,16 @@ static void destroy_held(struct lr_listmode_held *base)
     free(held);
 }
 
-/* The fastest way alone goes through arrays. */
+/* bytes: of arranging, for which ordering takes less. The backend is to have room for image and sums beside
+ * them, or it streams events from the host. Its fastest way alone goes through arrays. */
 static bool may_hold(const struct arranging *at, int64_t bytes)
 {
+    const struct lr_listmode_backend_params *params = at->params;
+    const struct lr_cuda_list_shares shares =
+        lr_cuda_list_share_memory(params, lr_cuda_list_most_numbers(params->model));
     const int64_t more = at->events->layout.count * (int64_t)HELD_BYTES;
-    return at->params->variant == LR_LISTMODE_FASTEST &&
-           bytes + more <= lr_cuda_list_budget(at->params);
+    return params->variant == LR_LISTMODE_FASTEST && !params->shares_events &&
+           bytes + more <= shares.for_events;
 }
 
 /* NULL where there is no memory. */

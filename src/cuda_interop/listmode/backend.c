@@ -25,15 +25,12 @@
  * a slab each are 8 % slower on an H200, four 34 %. */
 enum { RESERVED_SHARED = 1024 };
 
-/* Events of a batch that is streamed, at least and at most: 128 MiB are long enough on their way. Sums of a
- * launch take an eighth of the memory where that is less than usual. */
+/* Events of a batch that is streamed, at least and at most: 128 MiB are long enough on their way. */
 enum {
     EVENT_BYTES = 16,
     LEAST_BATCH = LR_CUDA_LIST_PIECE,
     MOST_BATCH = (1 << 23) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE,
-    STEP_BYTES = 47 << 10, /* of shared memory: the paper's device has 1 KiB more */
-    SHARE_OF_SUMS = 8,
-    MOST_SUMS = 1 << 26
+    STEP_BYTES = 47 << 10 /* of shared memory: the paper's device has 1 KiB more */
 };
 
 /* Projections whose times may not have been read yet: the host is never so far ahead that it waits. */
@@ -47,8 +44,7 @@ struct room {
 
 struct listmode_cuda {
     struct lr_listmode_backend_params params;
-    struct lr_listmode_events fetched; /* params.events, where the host has to have them, too */
-    int before;                        /* the thread's device, between enter and leave */
+    int before; /* the thread's device, between enter and leave */
     cudaStream_t stream;
     struct lr_cuda_list_plan plan;
     struct lr_cuda_list_memory memory;
@@ -542,7 +538,6 @@ static void destroy(void *self)
     lr_cuda_exact_finish(&cuda->exact);
     lr_cuda_list_plan_finish(&cuda->plan);
     lr_cuda_list_order_finish(&cuda->order);
-    lr_cuda_list_fetch_finish(&cuda->fetched);
     free(cuda);
 }
 
@@ -607,13 +602,13 @@ static int64_t larger(int64_t a, int64_t b)
 /* Whether events are streamed, how many at a time, and how many sums launches may have. */
 static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_params *plan)
 {
-    const int64_t count = cuda->params.events->layout.count, size = (int64_t)sizeof(float);
-    const int64_t budget = lr_cuda_list_budget(&cuda->params) - cuda->plan.num_numbers * size;
-    plan->most_partial = smaller(larger(budget / SHARE_OF_SUMS / size, 1), MOST_SUMS);
-    const int64_t left = budget - plan->most_partial * size;
-    cuda->are_streamed = count * EVENT_BYTES > left;
+    const int64_t count = cuda->params.events->layout.count;
+    const struct lr_cuda_list_shares shares =
+        lr_cuda_list_share_memory(&cuda->params, cuda->plan.num_numbers);
+    plan->most_partial = shares.most_sums;
+    cuda->are_streamed = count * EVENT_BYTES > shares.for_events;
     if (cuda->are_streamed) {
-        const int64_t each = left / LR_CUDA_LIST_SLOTS / EVENT_BYTES;
+        const int64_t each = shares.for_events / LR_CUDA_LIST_SLOTS / EVENT_BYTES;
         const int64_t whole = larger(each, LEAST_BATCH) / LR_CUDA_LIST_PIECE * LR_CUDA_LIST_PIECE;
         plan->most_events = smaller(whole, MOST_BATCH);
     }
@@ -657,16 +652,15 @@ static bool may_order(const struct listmode_cuda *cuda)
     return !cuda->are_streamed && ordering_bytes(cuda) <= lr_cuda_list_budget(&cuda->params);
 }
 
-/* Events that are streamed come from the host, and without an order the plan looks at them. */
-static lr_status fetch_where_needed(struct listmode_cuda *cuda,
-                                    struct lr_cuda_list_plan_params *plan)
+/* Events that are streamed come from the host, and without an order the plan looks at them: where a device
+ * holds them, lr_listmode_cuda_arrange has left room for neither. */
+static lr_status check_held(const struct listmode_cuda *cuda)
 {
-    if (cuda->params.events->is_arranged || may_order(cuda)) {
-        return LR_OK;
-    }
-    LR_TRY(lr_cuda_list_fetch(cuda->params.events, &cuda->fetched, cuda->params.log));
-    cuda->params.events = plan->events = &cuda->fetched;
-    return LR_OK;
+    return cuda->params.events->is_arranged || may_order(cuda)
+               ? LR_OK
+               : lr_error(cuda->params.log, LR_FAILED,
+                          "events are on the CUDA device, which has no memory left to order them: "
+                          "give more by --max-memory");
 }
 
 /* Where there is memory. */
@@ -752,7 +746,7 @@ static lr_status open_here(struct listmode_cuda *cuda)
     if (goes_by_steps(cuda)) {
         cuda->are_streamed = true; /* steps have their own events */
     }
-    LR_TRY(fetch_where_needed(cuda, &plan));
+    LR_TRY(check_held(cuda));
     LR_TRY(lr_cuda_list_tables_init(&cuda->tables, params, cuda->are_streamed, &cuda->memory));
     LR_TRY(fill_pass(cuda));
     if (goes_by_steps(cuda)) {

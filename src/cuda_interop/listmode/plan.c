@@ -79,18 +79,24 @@ static void init_points(const struct lr_listmode_model *model, lr_cuda_list_fram
     points->share = (float)(0.15915494309189535 / all);
 }
 
+static void init_sizes(const struct lr_listmode_model *model, int axis, lr_cuda_list_frame *frame)
+{
+    const int *size = model->grid.size;
+    const int across[2] = {axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
+    *frame = (lr_cuda_list_frame){.axis = axis,
+                                  .across = {across[0], across[1]},
+                                  .slices = size[axis],
+                                  .size = {size[across[0]], size[across[1]]},
+                                  .window = {widest(model, across[0]), widest(model, across[1])}};
+}
+
 static void init_frame(const struct lr_cuda_list_plan_params *params, int axis,
                        lr_cuda_list_frame *frame)
 {
     const lr_grid *grid = &params->model->grid;
-    const int axes[3] = {axis, axis == 0 ? 1 : 0, axis == 2 ? 1 : 2};
-    *frame = (lr_cuda_list_frame){
-        .axis = axis,
-        .across = {axes[1], axes[2]},
-        .slices = grid->size[axis],
-        .size = {grid->size[axes[1]], grid->size[axes[2]]},
-        .window = {widest(params->model, axes[1]), widest(params->model, axes[2])},
-        .has_events = has_events(params->events, axis)};
+    init_sizes(params->model, axis, frame);
+    const int axes[3] = {axis, frame->across[0], frame->across[1]};
+    frame->has_events = has_events(params->events, axis);
     for (int k = 0; k < 3; k++) {
         frame->voxel_mm[k] = grid->voxel_mm[axes[k]];
         frame->origin_mm[k] = grid->origin_mm[axes[k]];
@@ -123,6 +129,20 @@ static lr_status lay_out_frame(lr_cuda_list_frame *frame, int64_t begin, const l
     frame->tail = (int32_t)tail;
     frame->begin = begin;
     return LR_OK;
+}
+
+int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model)
+{
+    int64_t numbers = 0;
+    for (int axis = 0; axis < LR_CUDA_LIST_AXES; axis++) {
+        lr_cuda_list_frame frame;
+        init_sizes(model, axis, &frame);
+        if (lay_out_frame(&frame, 0, NULL) != LR_OK) {
+            return INT64_MAX;
+        }
+        numbers += (lr_cuda_list_cells(&frame, frame.slices) + 3) / 4 * 4;
+    }
+    return numbers;
 }
 
 static lr_status init_frames(struct lr_cuda_list_plan *plan,

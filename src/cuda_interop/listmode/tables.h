@@ -48,14 +48,23 @@ lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,
                                    const struct lr_cuda_list_plan *plan,
                                    struct lr_cuda_list_memory *memory);
 
-/* The events with arrays of the host's own, where those that are arranged are on the device alone; all else is
- * the same as in `from`, which outlives it. Finish it in any case. errors: LR_FAILED. */
+/* Events that a device holds, with arrays of the host's own; all else is the same as in `from`, which outlives
+ * it. Finish it in any case. errors: LR_FAILED. */
 lr_status lr_cuda_list_fetch(const struct lr_listmode_events *from, struct lr_listmode_events *to,
                              const lr_log *log);
 void lr_cuda_list_fetch_finish(struct lr_listmode_events *fetched);
 
 /* Bytes of the device that the family may take: as asked for, else half of what there is. */
 int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params);
+
+/* How these are shared beside an image of so many numbers in slices: sums that a launch may have, and bytes that
+ * are left for events. */
+struct lr_cuda_list_shares {
+    int64_t most_sums, for_events;
+};
+
+struct lr_cuda_list_shares
+lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers);
 
 /* The same on the host, where `tables` are those of the device but for what is owned. */
 lr_cuda_list_hit *lr_cuda_list_hits(const struct lr_listmode_events *events, const lr_log *log);
