@@ -9,7 +9,7 @@
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
 #   body         the same at the paper's size, cuda against native                          300
-#   whole        list mode of 50 million events, the whole command, phase by phase          150
+#   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
 #   gathers      the DIRECT papers' benchmark at their sizes, on every backend              450
@@ -115,6 +115,24 @@ simulate_list() {
         --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$1"
 }
 
+# Whether images of one iteration are those of another backend.
+compare_backends() {
+    local backend
+    for backend in auto native; do
+        limited 90 "$program" recon --operator listmode --scanner penn-labr3 --events "$1" --tof-ps 375 \
+            --grid 144,144,48 --voxel-mm 4 --backend "$backend" --algorithm osem --subsets 10 \
+            --iterations 1 -o "$work/whole-$backend.npy"
+    done
+    "$PYTHON" - "$work" << 'PY' || failed=1
+import pathlib, sys
+import numpy as np
+one, other = (np.load(pathlib.Path(sys.argv[1]) / f"whole-{name}.npy").astype(float) for name in ("auto", "native"))
+apart = np.linalg.norm(one - other) / np.linalg.norm(other)
+print("auto from native:", apart)
+sys.exit(not apart < 1e-4)
+PY
+}
+
 # A line that --verbose says has the seconds since the start before it.
 measure_whole() {
     local list="$work/whole.petsird" turn kernel
@@ -128,6 +146,7 @@ measure_whole() {
                 "$work/whole-$turn.npy"
         done
     done
+    compare_backends "$list"
     rm -f "$list"
 }
 

@@ -36,7 +36,7 @@ struct lr_listmode_backend_params {
     int threads, device;
     int64_t max_memory_bytes;
     lr_listmode_variant variant; /* of cuda */
-    bool shares_events;          /* with other backends, which are there at the same time */
+    bool shares_events;          /* arranging: several backends are to have them at a time */
     lr_place
         *place; /* where this one works, too: of a backend of the same kind, or open for it, and
                         longer than it; NULL: its own */

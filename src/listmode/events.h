@@ -49,8 +49,8 @@ struct lr_listmode_events {
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double longest_sigma_mm;
-    bool
-        is_arranged; /* else the arrays are in the caller's order, and groups are not known without held */
+    bool is_arranged; /* of the host's arrays; else they are in the caller's order, and groups are
+                         known where there is `held` */
     struct lr_listmode_held *held;          /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };

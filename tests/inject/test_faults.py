@@ -100,6 +100,17 @@ class Trial:
             raise RuntimeError(f"{self.name}: no calls of {KIND} are counted")
         calls.unlink(missing_ok=True)
         shutil.rmtree(folder)
+        self.settled = [self.files_with(options) for options in case.choices]
+
+    def files_with(self, options):
+        """What a good run makes with more options."""
+        folder = self.fresh()
+        done = run(folder, [*self.case.arguments, *options], **dict(self.case.surroundings))
+        if done.returncode != 0:
+            raise RuntimeError(f"{self.name}: {options}: {done.stderr.decode()}")
+        files = files_of(folder)
+        shutil.rmtree(folder)
+        return files
 
     def fresh(self):
         return Path(tempfile.mkdtemp(dir=self.root))
@@ -109,6 +120,8 @@ class Trial:
         good = self.stdout if name is None else self.files.get(name)
         if good is None or raw == good:
             return good is not None
+        if name is not None and any(raw == files.get(name) for files in self.settled):
+            return True
         if self.case.tolerance > 0 and name is not None:
             return cases.same_file(name, good, raw, self.case.tolerance)
         if self.case.tolerance > 0 and cases.same_text(good, raw, self.case.tolerance):

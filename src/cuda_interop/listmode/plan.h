@@ -45,7 +45,7 @@ struct lr_cuda_list_plan {
     int64_t chunk_room, job_room, batch_room;
 };
 
-/* Numbers of all frames, for events of all axes. No CUDA device takes INT64_MAX. */
+/* Numbers of all frames, for events of all axes; INT64_MAX where the backend refuses the image. */
 int64_t lr_cuda_list_most_numbers(const struct lr_listmode_model *model);
 
 /* Frames and the tube. Finish the plan in any case. errors: LR_USAGE for an image of too many voxels. */

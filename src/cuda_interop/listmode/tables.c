@@ -200,17 +200,12 @@ int64_t lr_cuda_list_budget(const struct lr_listmode_backend_params *params)
 /* Sums take an eighth of the memory where that is less than usual. */
 enum { SHARE_OF_SUMS = 8, MOST_SUMS = 1 << 26 };
 
-static int64_t smaller(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 struct lr_cuda_list_shares
 lr_cuda_list_share_memory(const struct lr_listmode_backend_params *params, int64_t numbers)
 {
     const int64_t size = (int64_t)sizeof(float), all = lr_cuda_list_budget(params);
     const int64_t bytes = numbers < all / size ? all - numbers * size : 0;
     const int64_t sums = bytes / SHARE_OF_SUMS / size;
-    const int64_t most_sums = smaller(sums > 1 ? sums : 1, MOST_SUMS);
+    const int64_t most_sums = sums < 1 ? 1 : sums < MOST_SUMS ? sums : MOST_SUMS;
     return (struct lr_cuda_list_shares){most_sums, bytes - most_sums * size};
 }
