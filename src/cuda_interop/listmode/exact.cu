@@ -23,11 +23,18 @@ struct atomic_add {
     }
 };
 
+/* A group's last events have the largest windows and take the longest: they go first, that nothing waits for them
+ * at the end. */
+__device__ const lr_cuda_list_chunk &chunk_of_block(const lr_cuda_list_pass &pass)
+{
+    return pass.chunks[gridDim.y - 1 - blockIdx.y];
+}
+
 template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
-    const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
+    const lr_cuda_list_chunk &chunk = chunk_of_block(pass);
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
     const int64_t k = chunk.begin + event;
     const bool has_event =
@@ -42,7 +49,7 @@ template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
-    const lr_cuda_list_chunk &chunk = pass.chunks[blockIdx.y];
+    const lr_cuda_list_chunk &chunk = chunk_of_block(pass);
     const int event = (int)(blockIdx.x * threads + threadIdx.x);
     const int64_t k = chunk.begin + event;
     const bool has_event =

@@ -270,62 +270,59 @@ __host__ __device__ inline exact_time pass_time(const lr_cuda_list_points &grid,
     return time;
 }
 
-/* Slices of the frame's that an event's elements are in, and how many points of a plane of them: 0 where one
- * step of two by two holds them, 1 along one axis, 2. */
-__host__ __device__ inline uint32_t exact_extent(const lr_cuda_list_pass &pass,
-                                                 const lr_cuda_list_frame &frame, bool has_tof,
-                                                 int64_t k, int32_t slices[2])
+/* Finds which points of the next plane may have elements, and goes on behind it. */
+__host__ __device__ inline void open_window(exact_walk &walk, const lr_cuda_list_points &grid,
+                                            float planes)
+{
+    for (int c = 0; c < 2; c++) {
+        const float reach = walk.reach[c] + planes * walk.widening[c];
+        walk.whole[c] = (int)(walk.at[c] >> 32);
+        walk.part[c] = (float)((uint32_t)walk.at[c] >> 8) * (1.0f / 16777216);
+        walk.at[c] += walk.step[c];
+        const int low = walk.whole[c] + (int)ceilf(walk.part[c] - reach);
+        const int high = walk.whole[c] + (int)floorf(walk.part[c] + reach) + 1;
+        walk.low[c] = low > 0 ? low : 0;
+        walk.high[c] = high < grid.points[1 + c] ? high : grid.points[1 + c];
+        walk.point[c] = walk.low[c];
+    }
+    walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
+}
+
+/* Steps of two by two points that a walk takes, from its first plane on. */
+__host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_list_points &grid)
+{
+    uint32_t steps = 0;
+    for (int plane = walk.first; plane < walk.last; plane++) {
+        open_window(walk, grid, (float)(plane - walk.first));
+        const int u = walk.high[0] - walk.low[0], v = walk.high[1] - walk.low[1];
+        steps += u > 0 && v > 0 ? (uint32_t)((u + 1) / 2 * ((v + 1) / 2)) : 0;
+    }
+    return steps;
+}
+
+/* Of the frame's slices. How many points of a plane there are: `wide` is 0 where one step of two by two holds
+ * them, 1 along one axis, 2. */
+__host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pass,
+                                                    const lr_cuda_list_frame &frame, bool has_tof,
+                                                    int64_t k)
 {
     const lr_cuda_list_points &grid = frame.points;
     const exact_line line(pass, frame, has_tof, k);
     const int32_t all[2] = {0, frame.slices};
     exact_walk walk;
     line.find_walk(pass, grid, all, walk);
-    slices[0] = walk.first / grid.samples[0];
-    slices[1] = walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : slices[0];
-    uint32_t wide = 0;
+    list_extent extent = {};
+    extent.slices[0] = walk.first / grid.samples[0];
+    extent.slices[1] =
+        walk.first < walk.last ? (walk.last - 1) / grid.samples[0] + 1 : extent.slices[0];
     for (int c = 0; c < 2; c++) {
         const float last = (float)(walk.last - walk.first);
-        wide += fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]) > 1.0f ? 1 : 0;
+        const float most = fmaxf(walk.reach[c], walk.reach[c] + last * walk.widening[c]);
+        extent.wide += most > 1.0f ? 1 : 0;
     }
-    return wide;
+    extent.steps = count_steps(walk, grid);
+    return extent;
 }
-
-/* Who takes an event's elements, up to four at a time, in units of the grid's `share`, comes as a type with
- *   void open(k, at)            element k will be one of this number; it may be any of the frame
- *   void take(k, at, element)   it is
- *   bool adds                   whether elements of one number are better taken as one */
-template <class Each> struct exact_each {
-    static constexpr bool adds = true;
-    Each &each;
-    float share;
-
-    __host__ __device__ void open(int, int)
-    {
-    }
-    __host__ __device__ void take(int, int at, float element)
-    {
-        if (element > 0.0f) {
-            each(at, element * share);
-        }
-    }
-};
-
-/* Reads numbers before their elements are known: meanwhile they are on their way. */
-struct exact_reader {
-    static constexpr bool adds = false;
-    const float *numbers;
-    float sum, held[4];
-
-    __host__ __device__ void open(int k, int at)
-    {
-        held[k] = numbers[at];
-    }
-    __host__ __device__ void take(int k, int, float element)
-    {
-        sum += element * held[k];
-    }
-};
 
 /* Numbers and elements of two by two points: of (i, j) at 2 i + j. middles: of their voxels, in standard
  * deviations from the centre. */
@@ -346,6 +343,56 @@ struct exact_four {
         merge(2, 3);
         merge(0, 2);
         merge(1, 3);
+    }
+};
+
+/* Who takes an event's elements, in units of the grid's `share`, comes as a type with
+ *   void open(k, at)         element k of the next four will be one of this number; it may be any of the plane
+ *   void take_four(four)     they are
+ *   void take(at, element)   one that comes alone */
+template <class Each> struct exact_each {
+    Each &each;
+    float share;
+
+    __host__ __device__ void open(int, int)
+    {
+    }
+    __host__ __device__ void take(int at, float element)
+    {
+        if (element > 0.0f) {
+            each(at, element * share);
+        }
+    }
+    /* Elements of one number as one: that is faster where memory adds slowly. */
+    __host__ __device__ void take_four(exact_four four)
+    {
+        four.merge_all();
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            take(four.at[k], four.elements[k]);
+        }
+    }
+};
+
+/* Reads numbers before their elements are known: meanwhile they are on their way. */
+struct exact_reader {
+    const float *numbers;
+    float sum, held[4];
+
+    __host__ __device__ void open(int k, int at)
+    {
+        held[k] = numbers[at];
+    }
+    __host__ __device__ void take(int at, float element)
+    {
+        sum += element * numbers[at];
+    }
+    __host__ __device__ void take_four(const exact_four &four)
+    {
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            sum += four.elements[k] * held[k];
+        }
     }
 };
 
@@ -409,18 +456,7 @@ template <bool Leaning, bool Tof> struct exact_event {
     __host__ __device__ void open_plane()
     {
         const float planes = (float)(walk.plane - walk.first);
-        for (int c = 0; c < 2; c++) {
-            const float reach = walk.reach[c] + planes * walk.widening[c];
-            walk.whole[c] = (int)(walk.at[c] >> 32);
-            walk.part[c] = (float)((uint32_t)walk.at[c] >> 8) * (1.0f / 16777216);
-            walk.at[c] += walk.step[c];
-            const int low = walk.whole[c] + (int)ceilf(walk.part[c] - reach);
-            const int high = walk.whole[c] + (int)floorf(walk.part[c] + reach) + 1;
-            walk.low[c] = low > 0 ? low : 0;
-            walk.high[c] = high < grid.points[1 + c] ? high : grid.points[1 + c];
-            walk.point[c] = walk.low[c];
-        }
-        walk.high[1] = walk.low[0] < walk.high[0] ? walk.high[1] : walk.low[1];
+        open_window(walk, grid, planes);
         walk.way_mm = walk.way + planes * walk.way_step;
         if (!walk.is_turned && walk.way_mm > 0.5f * sight.length_mm) {
             sight.turn_round();
@@ -568,13 +604,12 @@ template <bool Leaning, bool Tof> struct exact_event {
             const float plane = voxel_along(0, walk.plane);
             const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
             const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
-            taker.open(0, at);
             if (Tof) {
                 element *=
                     time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
                                 middle_along(2, v, walk.point[1], off[1]));
             }
-            taker.take(0, at, element);
+            taker.take(at, element);
         }
     }
 
@@ -604,7 +639,7 @@ template <bool Leaning, bool Tof> struct exact_event {
         find_ways(ways);
         exact_four four = {};
 #pragma unroll
-        for (int i = 0; i < 2 && (AreSmall || i < columns); i++) {
+        for (int i = 0; i < 2; i++) {
             const float u = voxel_along(1, walk.point[0] + i);
             const int number = begin_of(frame, plane) + (int)u * frame.pitch;
 #pragma unroll
@@ -612,18 +647,14 @@ template <bool Leaning, bool Tof> struct exact_event {
                 four.at[2 * i + j] = number + (int)rows.v[j];
                 taker.open(2 * i + j, four.at[2 * i + j]);
             }
-            find_column<AreSmall>(rows, ways, i, four);
+            if (AreSmall || i < columns) {
+                find_column<AreSmall>(rows, ways, i, four);
+            }
         }
         if constexpr (Tof) {
             weigh(four);
         }
-        if constexpr (Taker::adds) {
-            four.merge_all();
-        }
-#pragma unroll
-        for (int k = 0; k < 4; k++) {
-            taker.take(k, four.at[k], four.elements[k]);
-        }
+        taker.take_four(four);
     }
 
     __host__ __device__ exact_rows open_rows(float plane) const
@@ -766,7 +797,6 @@ struct exact_unit {
  *   int32_t add_word(at, number)   what was there before
  *   void add_float(at, number)     to the image */
 template <class Slab> struct exact_sums {
-    static constexpr bool adds = true;
     Slab slab;
     float scale, unit; /* numbers are in units, of which 1 has `scale` */
     float least;       /* of words; infinite where there are none */
@@ -775,20 +805,59 @@ template <class Slab> struct exact_sums {
     __host__ __device__ void open(int, int)
     {
     }
-    __host__ __device__ void take(int, int at, float element)
+    __host__ __device__ void take(int at, float element) const
     {
-        add(at, element * scaled);
+        const float number = element * scaled;
+        const int32_t term = term_of(number);
+        settle(at, number, term, term != 0 ? slab.add_word(at, term) : 0);
     }
-    __host__ __device__ void add(int at, float number) const
+    /* Words of all four are added, 0 among them, before the first one has come back: a thread would wait four
+     * times, and to branch around them takes longer. */
+    __host__ __device__ void take_four(const exact_four &four) const
+    {
+        int32_t terms[4], before[4] = {};
+        float numbers[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            numbers[k] = four.elements[k] * scaled;
+            terms[k] = term_of(numbers[k]);
+        }
+        if (least < INFINITY) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                before[k] = slab.add_word(four.at[k], terms[k]);
+            }
+        }
+        if (is_open(numbers[0], terms[0], before[0]) || is_open(numbers[1], terms[1], before[1]) ||
+            is_open(numbers[2], terms[2], before[2]) || is_open(numbers[3], terms[3], before[3])) {
+#pragma unroll
+            for (int k = 0; k < 4; k++) {
+                settle(four.at[k], numbers[k], terms[k], before[k]);
+            }
+        }
+    }
+
+    /* The word that is added for a number; 0: it is none, or not one of words. */
+    __host__ __device__ int32_t term_of(float number) const
     {
         const float size = fabsf(number);
-        if (size >= least && size < 1073741824.0f) {
-            const int32_t term = word_of(number), before = slab.add_word(at, term);
-            const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
-            if (((before ^ after) & (term ^ after)) < 0) {
-                slab.add_float(at, copysignf(4294967296.0f, number) * unit);
-            }
-        } else if (number != 0.0f) {
+        return size >= least && size < 1073741824.0f ? word_of(number) : 0;
+    }
+    __host__ __device__ static bool is_beyond(int32_t term, int32_t before)
+    {
+        const int32_t after = (int32_t)((uint32_t)before + (uint32_t)term);
+        return ((before ^ after) & (term ^ after)) < 0;
+    }
+    /* Whether something is left to be added. */
+    __host__ __device__ static bool is_open(float number, int32_t term, int32_t before)
+    {
+        return (term == 0 && number != 0.0f) || is_beyond(term, before);
+    }
+    __host__ __device__ void settle(int at, float number, int32_t term, int32_t before) const
+    {
+        if (is_beyond(term, before)) {
+            slab.add_float(at, copysignf(4294967296.0f, number) * unit);
+        } else if (term == 0 && number != 0.0f) {
             slab.add_float(at, number * unit);
         }
     }

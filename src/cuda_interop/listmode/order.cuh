@@ -7,8 +7,47 @@
 
 #include "cuda_interop/listmode/exact.cuh"
 
-/* Slices beyond the last that a key can name count as that one. */
-constexpr int list_last_key = 0x7fff, list_key_bits = 15;
+/* What a key has, from its top: how large windows are, the first and the last slice, and in what is left how many
+ * steps an event takes, so that lanes of a warp are done at about the same time. */
+struct list_keys {
+    static constexpr int most_slice_bits = 15, wide_bits = 2;
+    int slice_bits;
+
+    __host__ __device__ explicit list_keys(int32_t slices) : slice_bits(1)
+    {
+        while (slice_bits < most_slice_bits && (slices + 1) >> slice_bits != 0) {
+            slice_bits++;
+        }
+    }
+    /* Slices beyond it count as that one. */
+    __host__ __device__ uint32_t last() const
+    {
+        return (1u << slice_bits) - 1;
+    }
+    __host__ __device__ int step_bits() const
+    {
+        return 32 - wide_bits - 2 * slice_bits;
+    }
+    __host__ __device__ uint32_t key_of(const list_extent &extent) const
+    {
+        const uint32_t most = (1u << step_bits()) - 1,
+                       ends[2] = {(uint32_t)extent.slices[0], (uint32_t)extent.slices[1]};
+        uint32_t key = extent.wide;
+        for (int k = 0; k < 2; k++) {
+            key = key << slice_bits | (ends[k] < last() ? ends[k] : last());
+        }
+        return key << step_bits() | (extent.steps < most ? extent.steps : most);
+    }
+    __host__ __device__ int32_t steps_of(uint32_t key) const
+    {
+        return (int32_t)(key & ((1u << step_bits()) - 1));
+    }
+    /* which = 0: the first slice, 1: the last one. */
+    __host__ __device__ int32_t slice_of(uint32_t key, int which) const
+    {
+        return (int32_t)(key >> (step_bits() + (1 - which) * slice_bits) & last());
+    }
+};
 
 /* Lines whose windows are larger come behind the others: a warp takes that of its largest. */
 __host__ __device__ inline uint32_t window_class(const line_walk &walk)
@@ -17,30 +56,22 @@ __host__ __device__ inline uint32_t window_class(const line_walk &walk)
     return half <= 2.0f ? 0 : half <= 2.5f ? 1 : 2;
 }
 
-/* Slices that an event's line meets, and how large its windows are. */
-__host__ __device__ inline uint32_t find_extent(const lr_cuda_list_ordering &ordering, int event,
-                                                int32_t slices[2])
+__host__ __device__ inline list_extent find_extent(const lr_cuda_list_ordering &ordering, int event)
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
     const bool has_tof = ordering.has_tof != 0;
     if (ordering.pass.exact.modules != nullptr) {
-        return exact_extent(ordering.pass, frame, has_tof, event, slices);
+        return exact_extent(ordering.pass, frame, has_tof, event);
     }
     const int32_t all[2] = {0, frame.slices};
     const line_walk walk = find_walk(ordering.pass, frame, has_tof, event, all);
-    slices[0] = walk.slices[0];
-    slices[1] = walk.slices[1];
-    return window_class(walk);
+    return {{walk.slices[0], walk.slices[1]}, window_class(walk), 0};
 }
 
 __host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, int event)
 {
-    int32_t slices[2];
-    const uint32_t wide = find_extent(ordering, event, slices);
-    const int first = slices[0] < list_last_key ? slices[0] : list_last_key;
-    const int last = slices[1] < list_last_key ? slices[1] : list_last_key;
-    ordering.keys[event] =
-        wide << 2 * list_key_bits | (uint32_t)first << list_key_bits | (uint32_t)last;
+    const list_keys keys(ordering.pass.frames[ordering.axis].slices);
+    ordering.keys[event] = keys.key_of(find_extent(ordering, event));
     ordering.numbers[event] = event;
 }
 
@@ -48,18 +79,21 @@ __host__ __device__ inline void find_key(const lr_cuda_list_ordering &ordering, 
 __host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &ordering, int piece)
 {
     const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
+    const list_keys keys(frame.slices);
+    const int32_t beyond = (int32_t)keys.last();
     const int64_t begin = (int64_t)piece * LR_CUDA_LIST_PIECE;
     lr_cuda_list_piece found = {{frame.slices, 0}, 0};
     for (int64_t k = begin; k < begin + LR_CUDA_LIST_PIECE && k < ordering.count; k++) {
-        const int32_t first = (int32_t)(ordering.keys[k] >> list_key_bits & list_last_key);
-        const int32_t last = (int32_t)(ordering.keys[k] & list_last_key);
-        if (first < last || last == list_last_key) {
+        const int32_t first = keys.slice_of(ordering.keys[k], 0);
+        const int32_t last = keys.slice_of(ordering.keys[k], 1);
+        const int32_t steps = keys.steps_of(ordering.keys[k]);
+        if (first < last || last == beyond) {
             found.slices[0] = first < found.slices[0] ? first : found.slices[0];
             found.slices[1] = last > found.slices[1] ? last : found.slices[1];
-            found.visits += last - first;
+            found.visits += steps > last - first ? steps : last - first;
         }
     }
-    found.slices[1] = found.slices[1] == list_last_key ? frame.slices : found.slices[1];
+    found.slices[1] = found.slices[1] == beyond ? frame.slices : found.slices[1];
     ordering.pieces[piece] = found;
 }
 

@@ -182,14 +182,15 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 /* What lines of some events meet. */
 typedef struct lr_cuda_list_piece {
     int32_t slices[2]; /* first, and behind the last */
-    int32_t visits;    /* slices, of all lines together */
+    int32_t
+        visits; /* slices of all lines together, or steps of exact elements where they are more */
 } lr_cuda_list_piece;
 
 /* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
 typedef struct lr_cuda_list_ordering {
     lr_cuda_list_pass pass; /* its events are the group's */
     int32_t axis, has_tof, count;
-    uint32_t *keys;             /* [count] how large windows are, first slice, last slice */
+    uint32_t *keys;             /* [count] list_keys in order.cuh */
     int32_t *numbers;           /* [count] 0, 1, ... */
     lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
     lr_cuda_list_line *lines;   /* [count] */

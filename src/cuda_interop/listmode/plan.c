@@ -13,13 +13,14 @@
 #include <stdlib.h>
 
 enum {
-    JOBS_PER_PROCESSOR = 4, /* usually, so that none waits long for another */
+    JOBS_PER_PROCESSOR = 4,       /* usually, so that none waits long for another */
+    EXACT_JOBS_PER_PROCESSOR = 8, /* each has more to do */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
     LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
     LEAST_WINDOW = 4, /* that kernels of tubes work on */
     LINE_WORK = 8,    /* finding a line, in slices that it meets */
-    EXACT_WORK = 2    /* the same, where these have exact elements */
+    EXACT_WORK = 2    /* the same, in steps of exact elements */
 };
 
 /* Sums of a launch, at most: 256 MiB. */
@@ -206,7 +207,9 @@ static int64_t larger(int64_t a, int64_t b)
 
 static int64_t jobs_of(const struct lr_cuda_list_plan_params *params)
 {
-    const int64_t each = params->jobs_each > 0 ? params->jobs_each : JOBS_PER_PROCESSOR;
+    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
+    const int64_t usual = is_exact ? EXACT_JOBS_PER_PROCESSOR : JOBS_PER_PROCESSOR;
+    const int64_t each = params->jobs_each > 0 ? params->jobs_each : usual;
     return each * params->processors;
 }
 

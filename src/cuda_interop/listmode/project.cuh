@@ -14,6 +14,13 @@ __host__ __device__ inline int64_t cells_of(const lr_cuda_list_frame &frame, int
     return slices * frame.plane + frame.tail;
 }
 
+/* Slices that an event's line meets, how large its windows are, from 0 on, and how many steps it takes, where that
+ * is known. */
+struct list_extent {
+    int32_t slices[2];
+    uint32_t wide, steps;
+};
+
 /* A block's work, and what it refers to. */
 struct list_block {
     const lr_cuda_list_job &job;
