@@ -87,8 +87,10 @@ static lr_status keep_prompts(struct recon *recon)
         const int64_t left = list->count - first;
         const lr_event_span span = {list->events + first, left < LORS_AT_ONCE ? left : LORS_AT_ONCE,
                                     recon->setup.params.threads};
-        lr_events_lors(recon->setup.lors, &span, lors);
-        kept = keep_some(&recon->inputs, &span, lors, kept);
+        const int64_t joined = lr_events_lors(recon->setup.lors, &span, lors);
+        const bool are_in_place =
+            kept == first && joined == span.count && list->info.counts.delayeds == 0;
+        kept = are_in_place ? kept + joined : keep_some(&recon->inputs, &span, lors, kept);
     }
     free(lors);
     list->count = kept;

@@ -245,15 +245,18 @@ static void lors_are_found_together(void **state)
     many->events[7].crystals[1] = many->events[7].crystals[0];
     many->events[8].crystals[1] = many->scanner->num_crystals;
     const lr_event_span span = {.events = many->events, .count = SOME, .threads = 3};
-    lr_events_lors(many->lors, &span, numbers);
+    const int64_t joined = lr_events_lors(many->lors, &span, numbers);
+    int64_t found = 0;
     lr_events_weights(&span, weights);
     for (int k = 0; k < SOME; k++) {
         const int32_t *crystals = many->events[k].crystals;
         const int64_t lor = lr_lors_number(many->lors, crystals[0], crystals[1]);
         const bool counts = lor >= 0 && lr_lors_in_coincidence(many->lors, lor);
         assert_int_equal(numbers[k], counts ? lor : -1);
+        found += counts;
         assert_true(weights[k] == 1);
     }
+    assert_int_equal(joined, found);
     assert_int_equal(numbers[7], -1);
     assert_int_equal(numbers[8], -1);
     free(numbers);

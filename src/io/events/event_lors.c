@@ -5,6 +5,8 @@
 #include "base/parallel.h"
 #include "model/lors/place.h"
 
+#include <stdatomic.h>
+
 /* Events that a thread takes at a time. */
 enum { AT_ONCE = 1 << 13 };
 
@@ -12,16 +14,20 @@ struct work {
     const lr_lors *lors;
     const lr_event *events;
     int64_t *numbers;
+    atomic_llong *joined; /* events that have a LOR */
     float *weights;
 };
 
 static void number_share(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct work *work = user;
+    int64_t joined = 0;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
         work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
+        joined += work->numbers[k] >= 0;
     }
+    atomic_fetch_add(work->joined, joined);
 }
 
 static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
@@ -41,9 +47,12 @@ static void run(const lr_event_span *span, lr_parallel_body *body, struct work *
     lr_parallel_for(threads, span->count, AT_ONCE, body, work);
 }
 
-void lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
+int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers)
 {
-    run(span, number_share, &(struct work){.lors = lors, .numbers = numbers});
+    atomic_llong joined;
+    atomic_init(&joined, 0);
+    run(span, number_share, &(struct work){.lors = lors, .numbers = numbers, .joined = &joined});
+    return atomic_load(&joined);
 }
 
 void lr_events_weights(const lr_event_span *span, float *weights)
