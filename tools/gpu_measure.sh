@@ -8,7 +8,7 @@
 #   listmode     a million random lines on cuda and compute, every kernel                   240
 #   peers        the list-mode paper's tables and figures                                   500
 #   script       tools/reproduce/listmode.sh, small, cuda and compute against native        200
-#   body         the same at the paper's size, cuda against native                          300
+#   body         the same at the paper's size, cuda against compute                         200
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
@@ -94,7 +94,7 @@ measure_script() {
 }
 
 measure_body() {
-    limited 300 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference native \
+    limited 200 "$root/tools/reproduce/listmode.sh" --size paper --backend cuda --reference compute \
         "${figures[@]}" --program "$program" --out "$out/body"
 }
 
@@ -110,19 +110,22 @@ print(told.get("ranks", "one process"))
 PY
 }
 
+# simulate_list FILE EVENTS
 simulate_list() {
     limited 120 "$program" simulate --scanner penn-labr3 --phantom spheres --grid 144,144,48 \
-        --voxel-mm 4 --counts 5e7 --tof-ps 375 -o "$1"
+        --voxel-mm 4 --counts "$2" --tof-ps 375 -o "$1"
 }
 
-# Whether images of one iteration are those of another backend.
+# Whether images of one iteration are those of the processor, of a tenth of the events.
 compare_backends() {
-    local backend
+    local backend list="$work/tenth.petsird"
+    simulate_list "$list" 5e6
     for backend in auto native; do
-        limited 90 "$program" recon --operator listmode --scanner penn-labr3 --events "$1" --tof-ps 375 \
+        limited 90 "$program" recon --operator listmode --scanner penn-labr3 --events "$list" --tof-ps 375 \
             --grid 144,144,48 --voxel-mm 4 --backend "$backend" --algorithm osem --subsets 10 \
-            --iterations 1 -o "$work/whole-$backend.npy"
+            --iterations 1 --sensitivity-lines 4000000 -o "$work/whole-$backend.npy"
     done
+    rm -f "$list"
     "$PYTHON" - "$work" << 'PY' || failed=1
 import pathlib, sys
 import numpy as np
@@ -136,7 +139,7 @@ PY
 # A line that --verbose says has the seconds since the start before it.
 measure_whole() {
     local list="$work/whole.petsird" turn kernel
-    simulate_list "$list"
+    simulate_list "$list" 5e7
     stat -c '%s bytes' "$list"
     for kernel in tube exact; do
         for turn in 1 2; do
@@ -146,7 +149,7 @@ measure_whole() {
                 "$work/whole-$turn.npy"
         done
     done
-    compare_backends "$list"
+    compare_backends
     rm -f "$list"
 }
 
@@ -156,7 +159,7 @@ measure_ranks() {
     local options=(--operator listmode --scanner penn-labr3 --events "$list" --tof-ps 375 --grid
         144,144,48 --voxel-mm 4 --backend cuda --algorithm osem --subsets 10 --iterations 10 --json)
     size=$(nvidia-smi -L | grep -c '^GPU')
-    simulate_list "$list"
+    simulate_list "$list" 5e7
     limited 60 sh -c '"$@" > one.json' sh "$program" recon "${options[@]}" -o "$work/one.npy"
     [ ! -e "$work/one.npy" ] || tell_iterations one.json || failed=1
     local ways=(nccl host)
@@ -183,7 +186,7 @@ measure_direct() {
 measure_gathers() {
     local backend
     for backend in cuda compute cpu; do
-        limited 150 "$program" bench direct --paper --backend $backend --seconds 1
+        limited 150 "$program" bench direct --paper --backend "$backend" --seconds 1
     done
 }
 
