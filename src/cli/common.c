@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <lr/vector.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,11 +298,10 @@ lr_status common_check_activity(struct report *report, const char *path, const l
 
 double common_sum(const float *values, int64_t count)
 {
-    double sum = 0;
-    for (int64_t k = 0; k < count; k++) {
-        sum += values[k];
-    }
-    return sum;
+    const lr_vector all = lr_vector_of_floats(values, count);
+    lr_vector_sums sums;
+    (void)lr_vector_add_up(&all, NULL, &sums); /* on the host nothing can fail */
+    return sums.sum;
 }
 
 const char *common_bytes(char text[32], int64_t bytes)

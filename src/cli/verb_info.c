@@ -3,6 +3,8 @@
 #include "common.h"
 #include "verbs.h"
 
+#include "plugin/plugin.h"
+
 #include <lr/listmode.h>
 
 #include <stdio.h>
@@ -35,6 +37,7 @@ struct findings {
     struct trial direct_cuda, direct_automatic; /* of the family direct */
     struct trial listmode[NUM_LISTMODE];
     struct trial mpi; /* of which `device` is the library */
+    struct trial viewer;
     lr_comm_support comm;
 };
 
@@ -182,6 +185,19 @@ static struct trial try_mpi(lr_comm_support *support)
     return trial;
 }
 
+/* Its window is not opened: whether there is a screen is told by loraster view. */
+static struct trial try_viewer(void)
+{
+    struct trial trial = {.asked = "view", .backend = "view", .device = "GLFW and Dear ImGui"};
+#ifdef LORASTER_VIEWER
+    const lr_log log = {keep_reason, &trial};
+    trial.works = lr_plugin_viewer(&log) != NULL;
+#else
+    snprintf(trial.reason, sizeof(trial.reason), "built without GLFW, Dear ImGui or cglm");
+#endif
+    return trial;
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -198,6 +214,7 @@ static void investigate(struct findings *found, int device, const lr_log *log)
         found->listmode[k] = try_backend(listmode_names[k], device, create_listmode);
     }
     found->mpi = try_mpi(&found->comm);
+    found->viewer = try_viewer();
 }
 
 static void print_device(const lr_device *device, int index)
@@ -289,6 +306,8 @@ static void print_findings(const struct findings *found)
         (is_taken ? print_taken : print_trial)(&found->listmode[k]);
     }
     print_ranks(found);
+    puts("\nviewer (loraster view)");
+    print_trial(&found->viewer);
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -349,6 +368,7 @@ static void print_json(const struct findings *found)
     json_text(&json, "nccl", found->comm.nccl[0] != '\0' ? found->comm.nccl : NULL);
     json_text(&json, "nccl_reason", found->comm.nccl[0] != '\0' ? NULL : found->comm.nccl_reason);
     json_close(&json, '}');
+    trial_json(&json, "viewer", &found->viewer);
     common_json_end(&json);
 }
 

@@ -18,7 +18,7 @@
 
 /* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
  * as long as projecting a million. Processors hear more often whether they are to stop. */
-enum { LINES_AT_ONCE = 1 << 20, LINES_ON_DEVICE = 1 << 22 };
+enum { LINES_AT_ONCE = 1 << 20, LINES_ON_DEVICE = 1 << 23 };
 
 /* Lines and voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
@@ -26,13 +26,19 @@ enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
 /* Of a sample, lines go to two halves in turn, by whose difference its error is known. */
 enum { HALVES = 2 };
 
+/* LORs that are events; numbers: NULL where nothing is asked by them. */
+struct drawn {
+    lr_event *events;
+    int64_t *numbers;
+};
+
 struct sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
     double *half[HALVES]; /* [num_voxels] */
-    int64_t at_once;      /* of both halves */
-    int64_t *numbers;     /* [at_once] LORs at hand */
-    lr_event *events;     /* [at_once] */
+    int64_t at_once;      /* of each half */
+    struct drawn drawn;   /* [at_once] as threads draw them, with gaps */
+    struct drawn packed;  /* [at_once] LORs at hand, ascending */
     float *factors;       /* [at_once], or NULL: all are 1 */
     lr_vector image;      /* in the backend's precision */
     int64_t num_lines, next;
@@ -64,10 +70,12 @@ struct lines {
     struct sum *sum;
     int half;
     int64_t first, step;
-    int64_t kept[LINES_ON_DEVICE / LINES_OF_BLOCK + 1]; /* of each block, from where it begins */
+    struct {
+        int64_t kept, place; /* from where the block begins; where they are to begin */
+    } blocks[LINES_ON_DEVICE / HALVES / LINES_OF_BLOCK + 1];
 };
 
-static void gather_block(void *user, int64_t begin, int64_t end, int worker)
+static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 {
     struct lines *lines = user;
     struct sum *sum = lines->sum;
@@ -78,28 +86,42 @@ static void gather_block(void *user, int64_t begin, int64_t end, int worker)
         const int64_t line = HALVES * (lines->first + lines->step * k) + lines->half;
         const int64_t lor = lor_of_line(sum, line);
         lr_place_seek(&place, lor);
-        if (lr_place_in_coincidence(&place)) {
-            sum->numbers[at] = lor;
-            sum->events[at++] = (lr_event){
-                .crystals = {place.first_i + place.a, place.first_j + place.b}, .weight = 1};
+        if (!lr_place_in_coincidence(&place)) {
+            continue;
         }
+        if (sum->drawn.numbers != NULL) {
+            sum->drawn.numbers[at] = lor;
+        }
+        sum->drawn.events[at++] =
+            (lr_event){.crystals = {place.first_i + place.a, place.first_j + place.b}, .weight = 1};
     }
-    lines->kept[begin / LINES_OF_BLOCK] = at - begin;
+    lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
+}
+
+static void pack_block(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct lines *lines = user;
+    const struct drawn *from = &lines->sum->drawn, *to = &lines->sum->packed;
+    const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
+    const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
+    (void)end;
+    (void)worker;
+    memcpy(to->events + place, from->events + begin, kept * sizeof(*to->events));
+    if (to->numbers != NULL) {
+        memcpy(to->numbers + place, from->numbers + begin, kept * sizeof(*to->numbers));
+    }
 }
 
 /* Puts what blocks have kept one behind the other. */
-static int64_t close_gaps(struct sum *sum, const struct lines *lines, int64_t count)
+static int64_t close_gaps(struct lines *lines, int64_t count)
 {
-    int64_t at = 0;
+    int64_t sum = 0;
     for (int64_t begin = 0; begin < count; begin += LINES_OF_BLOCK) {
-        const size_t kept = (size_t)lines->kept[begin / LINES_OF_BLOCK];
-        if (at < begin) {
-            memmove(sum->numbers + at, sum->numbers + begin, kept * sizeof(*sum->numbers));
-            memmove(sum->events + at, sum->events + begin, kept * sizeof(*sum->events));
-        }
-        at += (int64_t)kept;
+        lines->blocks[begin / LINES_OF_BLOCK].place = sum;
+        sum += lines->blocks[begin / LINES_OF_BLOCK].kept;
     }
-    return at;
+    lr_parallel_for(lines->sum->op->params.threads, count, LINES_OF_BLOCK, pack_block, lines);
+    return sum;
 }
 
 /* The next lines of one half whose LORs are in coincidence. */
@@ -117,14 +139,14 @@ static int64_t gather(struct sum *sum, int half, int64_t end)
                           .step = step};
     const int64_t count =
         end_of_half > lines.first ? (end_of_half - lines.first + step - 1) / step : 0;
-    lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, gather_block, &lines);
-    return close_gaps(sum, &lines, count);
+    lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
+    return close_gaps(&lines, count);
 }
 
 static lr_status find_factors(struct sum *sum, int64_t count)
 {
     const lr_lor_source *source = &sum->family->factors;
-    const lr_lor_span span = {.numbers = sum->numbers, .count = count};
+    const lr_lor_span span = {.numbers = sum->packed.numbers, .count = count};
     return sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
 }
 
@@ -185,7 +207,7 @@ static lr_status add_lines(struct sum *sum, int half, int64_t count)
     struct lr_listmode_events lines;
     const lr_listmode_params params = {.lors = sum->family->lors,
                                        .grid = &sum->op->grid,
-                                       .events = sum->events,
+                                       .events = sum->packed.events,
                                        .count = count,
                                        .threads = sum->op->params.threads,
                                        .log = sum->op->params.log};
@@ -206,7 +228,7 @@ static lr_status add_all(struct sum *sum)
 {
     while (sum->next < sum->num_lines) {
         const int64_t left = sum->num_lines - sum->next;
-        const int64_t most = sum->at_once * sum->family->sensitivity_parts;
+        const int64_t most = HALVES * sum->at_once * sum->family->sensitivity_parts;
         const int64_t end = sum->next + (left < most ? left : most);
         LR_TRY(lr_progress_report(sum->op->params.progress, "sensitivity", (double)sum->next,
                                   (double)sum->num_lines));
@@ -234,6 +256,16 @@ static double find_error(const struct sum *sum, int64_t num_voxels)
                : 0.0;
 }
 
+static bool open_drawn(struct drawn *drawn, const struct sum *sum)
+{
+    const lr_log *log = sum->op->params.log;
+    const bool has_factors = sum->family->factors.get != NULL;
+    drawn->events = lr_alloc(sum->at_once, sizeof(*drawn->events), "lines", log);
+    drawn->numbers =
+        has_factors ? lr_alloc(sum->at_once, sizeof(*drawn->numbers), "lines", log) : NULL;
+    return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
+}
+
 static lr_status open_sum(struct sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
@@ -244,13 +276,17 @@ static lr_status open_sum(struct sum *sum)
         has_all = has_all && sum->half[half] != NULL;
     }
     const bool has_factors = sum->family->factors.get != NULL;
-    sum->numbers = lr_alloc(sum->at_once, sizeof(*sum->numbers), "lines", log);
-    sum->events = lr_alloc(sum->at_once, sizeof(*sum->events), "lines", log);
+    has_all = open_drawn(&sum->drawn, sum) && open_drawn(&sum->packed, sum) && has_all;
     sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
-    has_all = has_all && sum->numbers != NULL && sum->events != NULL &&
-              (sum->factors != NULL) == has_factors;
+    has_all = has_all && (sum->factors != NULL) == has_factors;
     LR_TRY(has_all ? LR_OK : LR_FAILED);
     return lr_make_numbers(sum->op, "an image in the backend's precision", num_voxels, &sum->image);
+}
+
+static void close_drawn(struct drawn *drawn)
+{
+    free(drawn->events);
+    free(drawn->numbers);
 }
 
 static void close_sum(struct sum *sum)
@@ -258,8 +294,8 @@ static void close_sum(struct sum *sum)
     for (int half = 0; half < HALVES; half++) {
         free(sum->half[half]);
     }
-    free(sum->numbers);
-    free(sum->events);
+    close_drawn(&sum->drawn);
+    close_drawn(&sum->packed);
     free(sum->factors);
     lr_vector_destroy(&sum->image);
 }
@@ -284,7 +320,7 @@ static lr_status compute(struct lr_operator *op, float *values)
                       .family = family,
                       .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     sum.stride = (double)all / (double)sum.num_lines;
-    sum.at_once = op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
+    sum.at_once = (op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE) / HALVES;
     lr_status status = open_sum(&sum);
     status = status == LR_OK ? add_all(&sum) : status;
     for (int64_t v = 0; status == LR_OK && v < op->info.num_voxels; v++) {

@@ -85,8 +85,10 @@ static const float *find_array(const struct lr_compared *compared, const struct 
     if (compared->subsets->is_sparse) {
         return which == MEASURED ? subset->measured : subset->additive;
     }
-    const bool is_whole = compared->subsets->count == 1 && data != NULL && data->index == NULL;
-    return is_whole ? data->values : NULL;
+    if (data == NULL || data->index != NULL || (subset->runs != NULL && subset->num_runs != 1)) {
+        return NULL;
+    }
+    return data->values + (subset->runs != NULL ? subset->runs[0].first : 0);
 }
 
 static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which,
@@ -113,7 +115,11 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
 static lr_status make_scratch(struct lr_compared *compared, int which)
 {
     const struct lr_subsets *subsets = compared->subsets;
-    if (find_array(compared, &subsets->list[0], which) != NULL) {
+    bool is_needed = false;
+    for (int k = 0; k < subsets->count; k++) {
+        is_needed = is_needed || find_array(compared, &subsets->list[k], which) == NULL;
+    }
+    if (!is_needed) {
         return LR_OK;
     }
     return lr_vector_create(&(lr_vector_params){.count = subsets->most_values,

@@ -77,16 +77,16 @@ static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
     }
 }
 
-static double sum_dense(const lr_lor_data *data, const struct lr_subset *subset)
+static lr_status sum_dense(const lr_lor_data *data, const struct lr_subset *subset, double *sum)
 {
-    double sum = 0.0;
     for (int64_t n = 0; n < subset->num_runs; n++) {
-        const float *values = data->values + subset->runs[n].first;
-        for (int64_t k = 0; k < subset->runs[n].count; k++) {
-            sum += values[k];
-        }
+        const struct lr_lor_run *run = &subset->runs[n];
+        const lr_vector values = lr_vector_of_floats(data->values + run->first, run->count);
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(&values, NULL, &sums));
+        *sum += sums.sum;
     }
-    return sum;
+    return LR_OK;
 }
 
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
@@ -99,8 +99,7 @@ static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
         return LR_FAILED;
     }
     fill_runs(lors, subset);
-    subset->counts = sum_dense(subsets->params->data, subset);
-    return LR_OK;
+    return sum_dense(subsets->params->data, subset, &subset->counts);
 }
 
 /* --- sparse data: LORs with counts --- */

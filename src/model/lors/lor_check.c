@@ -5,6 +5,7 @@
 #include "base/log.h"
 
 #include <float.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -51,6 +52,33 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     name, lr_lor_name(lors, lor, text), value);
 }
 
+/* Values whose answers are looked at together, which compilers make vectors of. */
+enum { VALUES_AT_ONCE = 1 << 12 };
+
+static bool is_bad(float value)
+{
+    return !(value >= 0.0f && value <= FLT_MAX);
+}
+
+/* The first value that is no count; -1 = there is none. */
+static int64_t find_bad(const lr_lor_data *data)
+{
+    for (int64_t begin = 0; begin < data->count; begin += VALUES_AT_ONCE) {
+        const int64_t left = data->count - begin;
+        const int64_t end = begin + (left < VALUES_AT_ONCE ? left : VALUES_AT_ONCE);
+        int any = 0;
+        for (int64_t k = begin; k < end; k++) {
+            any |= is_bad(data->values[k]);
+        }
+        for (int64_t k = begin; any && k < end; k++) {
+            if (is_bad(data->values[k])) {
+                return k;
+            }
+        }
+    }
+    return -1;
+}
+
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,
                             const lr_log *log)
 {
@@ -66,12 +94,8 @@ lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const 
     if (data->index != NULL) {
         LR_TRY(check_index(data, lors, name, log));
     }
-    for (int64_t k = 0; k < data->count; k++) {
-        const float value = data->values[k];
-        if (!(value >= 0.0f && value <= FLT_MAX)) {
-            const int64_t lor = data->index != NULL ? data->index[k] : k;
-            return lr_lor_report_value(lors, lor, value, name, log);
-        }
-    }
-    return LR_OK;
+    const int64_t bad = find_bad(data);
+    return bad < 0 ? LR_OK
+                   : lr_lor_report_value(lors, data->index != NULL ? data->index[bad] : bad,
+                                         data->values[bad], name, log);
 }
