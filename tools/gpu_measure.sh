@@ -12,7 +12,8 @@
 #   whole        list mode of 50 million events, the whole command, phase by phase          300
 #   ranks        list mode of 50 million events by one GPU and by all (LORASTER_NCCL)       360
 #   direct       the DIRECT papers' experiment at its size                                  420
-#   gathers      the DIRECT papers' benchmark at their sizes, on every backend              450
+#   gathers      the DIRECT papers' benchmark at their sizes, cuda and compute              450
+#   gathers_cpu  the same by the reference on the processor                                 500
 #   cluster      the cluster paper's figures at its size                                    600
 #   guesses      the cluster paper's ranks and their guesses at its size                    200
 # What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
@@ -20,7 +21,7 @@
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,19s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,20s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -184,10 +185,12 @@ measure_direct() {
 }
 
 measure_gathers() {
-    local backend
-    for backend in cuda compute cpu; do
-        limited 150 "$program" bench direct --paper --backend "$backend" --seconds 1
-    done
+    limited 350 "$program" bench direct --paper --backend cuda --seconds 1
+    limited 100 "$program" bench direct --paper --backend compute --seconds 1
+}
+
+measure_gathers_cpu() {
+    limited 500 "$program" bench direct --paper --backend cpu --seconds 0.1
 }
 
 measure_cluster() {
