@@ -173,7 +173,7 @@ lr_status common_check_result(struct report *report, const struct common_result 
 /* Refuses an activity below 0, with the voxel. path: the image's. */
 lr_status common_check_activity(struct report *report, const char *path, const lr_image *image);
 
-/* Sum in double. */
+/* Sum in double, of those that are finite. */
 double common_sum(const float *values, int64_t count);
 
 /* "4.0 GiB" */

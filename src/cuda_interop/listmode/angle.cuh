@@ -67,16 +67,17 @@ __host__ __device__ inline float per_number(float x)
 
 /* --- faces with a common axis: x lies between two numbers, y between two lines --- */
 
-/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray. Without branches,
- * so that what comes before and behind is found at the same time. */
+/* Where a[0] + b[0] x >= 0 and a[1] + b[1] x >= 0. b is 0 of planes that are parallel to the ray: next to nothing
+ * in its place leaves all places or none. Without branches, so that what comes before and behind is found at
+ * the same time. */
 __host__ __device__ inline void cut_range(const float a[2], const float b[2], float range[2])
 {
     float low[2], high[2];
 #pragma unroll
     for (int k = 0; k < 2; k++) {
-        const float at = -a[k] * per_number(b[k]);
-        low[k] = b[k] > 0.0f ? at : -1e30f;
-        high[k] = b[k] < 0.0f ? at : b[k] == 0.0f && a[k] < 0.0f ? -1e30f : 1e30f;
+        const float per_x = b[k] + 1e-30f, at = -a[k] * per_number(per_x);
+        low[k] = per_x > 0.0f ? at : -1e30f;
+        high[k] = per_x > 0.0f ? 1e30f : at;
     }
     range[0] = fmaxf(low[0], low[1]);
     range[1] = fminf(high[0], high[1]);
@@ -100,18 +101,25 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float rise, flo
             copysignf(steep * out * out, -middle), part * rise * within * (4.0f - 3.0f * within)};
 }
 
-/* Of one that rises by next to nothing: its mean, and 12 times its first moment. */
+/* Of one that rises by next to nothing, by half_rise from 0 to the end of the strip: its mean, and 3 times its
+ * first moment. */
 struct level_line {
     float mean, first;
 };
 
 /* Where it does not rise at all, `within` is 0, 1, or that of no number, 0. */
-__host__ __device__ inline level_line clamp_level(float middle, float rise, float half)
+__host__ __device__ inline level_line clamp_level(float middle, float half_rise, float half)
 {
-    const float steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
-    const float within = between_0_and_1(inner * per_number(steep));
-    const float mean = half - within * (inner - 0.5f * steep * within);
-    return {copysignf(mean, middle), rise * within * within * (3.0f - 2.0f * within)};
+    const float steep = fabsf(half_rise), inner = half + steep - fabsf(middle);
+    const float within = between_0_and_1(inner * per_number(steep) * 0.5f);
+    const float mean = half - within * (inner - steep * within);
+    return {copysignf(mean, middle), half_rise * within * within * (1.5f - within)};
+}
+
+/* As columns ask, by half of the rise. */
+__host__ __device__ inline clamped_line clamp_flat_half(float middle, float half_rise, float half)
+{
+    return clamp_flat(middle, 2.0f * half_rise, half);
 }
 
 /* Of any. */
@@ -133,6 +141,11 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float rise, fl
             12.0f * (square - mean * mean) + within * within * within * steep * steep};
 }
 
+__host__ __device__ inline clamped_line clamp_steep_half(float middle, float half_rise, float half)
+{
+    return clamp_steep(middle, 2.0f * half_rise, half);
+}
+
 /* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
  * over the plane it is. */
 struct angle_strip {
@@ -152,10 +165,10 @@ struct angle_strip {
         const float tall = upper.mean - lower.mean, at = y + 0.5f * (upper.mean + lower.mean);
         const float at_at = at * at, root = per_root(squares + at_at), inverse = root * root;
         const float xx = width * width, yy = tall * tall;
-        const float xy = width * (upper.first + lower.first);
+        const float xy = 4.0f * width * (upper.first + lower.first);
         const float first = x * width * (upper.first - lower.first);
         const float square = x * (x * xx + at * xy) + at_at * yy;
-        const float bend = tall * (0.625f * inverse * square - 0.125f * (xx + yy)) - 0.25f * first;
+        const float bend = tall * (0.625f * inverse * square - 0.125f * (xx + yy)) - first;
         return height * width * inverse * root * fmaxf(tall + inverse * bend, 0.0f);
     }
 
@@ -211,15 +224,15 @@ struct angle_strips {
 struct angle_column {
     float width, x, height,
         squares;      /* width <= 0: nothing is seen; squares: of x, from the foot, and height */
-    float wide, more; /* half of what is between the lines in the middle; its growth */
+    float wide, more; /* half of what is between the lines in the middle; its growth to the end */
     float centre, centre_per, rise, rise_per,
-        foot; /* of an offset of 0, and more for each mm of it */
+        foot; /* of an offset of 0, and more for each mm of it; rises are from the middle to the end */
 
     /* Of points with these offsets along the axis, of lines of this kind. What they have is found side by side,
      * as threads have nothing else to do while they wait for a result. */
     template <class Line, int Count>
     __host__ __device__ void find_between(const float (&along)[Count], float half,
-                                          Line (*clamp)(float middle, float rise, float half),
+                                          Line (*clamp)(float middle, float half_rise, float half),
                                           float (&angles)[Count]) const
     {
         Line upper[Count], lower[Count];
@@ -233,8 +246,7 @@ struct angle_column {
 #pragma unroll
         for (int j = 0; j < Count; j++) {
             const angle_strip strip = {x, foot - along[j], width, height};
-            const float angle = strip.angle_from(upper[j], lower[j], squares);
-            angles[j] = upper[j].mean > lower[j].mean ? angle : 0.0f;
+            angles[j] = strip.angle_from(upper[j], lower[j], squares);
         }
     }
 
@@ -244,7 +256,7 @@ struct angle_column {
         bool is = false;
 #pragma unroll
         for (int j = 0; j < Count; j++) {
-            is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > 2.0f * half;
+            is = is || fabsf(rise + along[j] * rise_per) + fabsf(more) > half;
         }
         return is;
     }
@@ -257,9 +269,9 @@ struct angle_column {
         if constexpr (AreSmall) {
             find_between(along, half, clamp_level, angles);
         } else if (is_steep(along, half)) {
-            find_between(along, half, clamp_steep, angles);
+            find_between(along, half, clamp_steep_half, angles);
         } else {
-            find_between(along, half, clamp_flat, angles);
+            find_between(along, half, clamp_flat_half, angles);
         }
     }
 };
@@ -456,15 +468,15 @@ template <bool Leaning> struct angle_sight {
         const float x = 0.5f * (from + to), per_height = per_number(below);
         const float edge = half[1] * per_height, sweep = rise * per_height;
         angle_column column;
-        column.width = below > 0.0f && above > 0.0f ? to - from : 0.0f;
+        column.wide = edge * (through + x * rise);
+        column.width = below > 0.0f && above > 0.0f && column.wide > 0.0f ? to - from : 0.0f;
         column.x = ways[1] * far_face.lean[0] - far_face.across[0] * off + x;
         column.height = above;
         column.squares = column.x * column.x + above * above;
-        column.wide = edge * (through + x * rise);
-        column.more = edge * rise * column.width;
+        column.more = edge * rise * (0.5f * column.width);
         column.centre_per = length_mm * lean[2] * per_height + x * sweep;
         column.centre = lean[1] * (length_mm * normal * per_height - x * sweep * ways[0]);
-        column.rise_per = sweep * column.width;
+        column.rise_per = sweep * (0.5f * column.width);
         column.rise = -column.rise_per * ways[0] * lean[1];
         column.foot = -ways[1] * lean[1];
         return column;

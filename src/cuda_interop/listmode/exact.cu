@@ -23,8 +23,8 @@ struct atomic_add {
     }
 };
 
-/* A group's last events have the largest windows and take the longest: they go first, that nothing waits for them
- * at the end. */
+/* A group's last events have the largest windows and take the longest: they go first, so that nothing waits for
+ * them at the end. */
 __device__ const lr_cuda_list_chunk &chunk_of_block(const lr_cuda_list_pass &pass)
 {
     return pass.chunks[gridDim.y - 1 - blockIdx.y];

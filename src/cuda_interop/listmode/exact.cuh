@@ -295,7 +295,7 @@ __host__ __device__ inline uint32_t count_steps(exact_walk walk, const lr_cuda_l
     for (int plane = walk.first; plane < walk.last; plane++) {
         open_window(walk, grid, (float)(plane - walk.first));
         const int u = walk.high[0] - walk.low[0], v = walk.high[1] - walk.low[1];
-        steps += u > 0 && v > 0 ? (uint32_t)((u + 1) / 2 * ((v + 1) / 2)) : 0;
+        steps += u > 0 && v > 0 ? (uint32_t)(u + 1) / 2 * ((uint32_t)(v + 1) / 2) : 0;
     }
     return steps;
 }
@@ -405,13 +405,14 @@ struct exact_rows {
 /* Of an event in some of its frame's slices. */
 template <bool Leaning, bool Tof> struct exact_event {
     const lr_cuda_list_points &grid;
+    int origin; /* number of the frame's first voxel */
     angle_sight<Leaning> sight;
     exact_walk walk;
     exact_time time;
 
     __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     int64_t k, const int32_t slices[2])
-        : grid(frame.points)
+        : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1)
     {
         const exact_line line(pass, frame, Tof, k);
         line.find_walk(pass, grid, slices, walk);
@@ -458,7 +459,8 @@ template <bool Leaning, bool Tof> struct exact_event {
         const float planes = (float)(walk.plane - walk.first);
         open_window(walk, grid, planes);
         walk.way_mm = walk.way + planes * walk.way_step;
-        if (!walk.is_turned && walk.way_mm > 0.5f * sight.length_mm) {
+        const bool turns = !walk.is_turned && walk.way_mm > 0.5f * sight.length_mm;
+        if (any_lane_of(turns) && turns) { /* by a branch: rarely, and it is long */
             sight.turn_round();
             walk.is_turned = true;
         }
@@ -547,9 +549,9 @@ template <bool Leaning, bool Tof> struct exact_event {
     }
 
     /* Number of voxel (0, 0) of a plane of the frame's. */
-    __host__ __device__ static int begin_of(const lr_cuda_list_frame &frame, float plane)
+    __host__ __device__ int begin_of(const lr_cuda_list_frame &frame, float plane) const
     {
-        return (int)plane * frame.plane + (frame.window[0] - 1) * frame.pitch + frame.window[1] - 1;
+        return (int)plane * frame.plane + origin;
     }
 
     /* What each(number, element) does with the shares of points, each of a voxel's number in the frame. */
@@ -720,7 +722,7 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
                                        const lr_cuda_list_frame &frame, int64_t k, lane_group lanes)
 {
     const int32_t all[2] = {0, frame.slices};
-    exact_reader reader = {pass.numbers + frame.begin, 0.0f, {0.0f, 0.0f}};
+    exact_reader reader = {held_address(pass.numbers + frame.begin), 0.0f, {0.0f, 0.0f}};
     exact_event<Leaning, Tof> event(pass, frame, k, all);
     event.give_elements(frame, lanes, reader);
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
@@ -828,8 +830,12 @@ template <class Slab> struct exact_sums {
                 before[k] = slab.add_word(four.at[k], terms[k]);
             }
         }
-        if (is_open(numbers[0], terms[0], before[0]) || is_open(numbers[1], terms[1], before[1]) ||
-            is_open(numbers[2], terms[2], before[2]) || is_open(numbers[3], terms[3], before[3])) {
+        bool is_any_open = false;
+#pragma unroll
+        for (int k = 0; k < 4; k++) {
+            is_any_open |= is_open(numbers[k], terms[k], before[k]);
+        }
+        if (is_any_open) {
 #pragma unroll
             for (int k = 0; k < 4; k++) {
                 settle(four.at[k], numbers[k], terms[k], before[k]);

@@ -93,6 +93,18 @@ __host__ __device__ inline int32_t word_of(float x)
 #endif
 }
 
+/* The same address, held in registers: compilers like to put it together anew for each use. */
+template <class Number> __host__ __device__ inline Number *held_address(Number *address)
+{
+#ifdef __CUDA_ARCH__
+    Number *held;
+    asm volatile("mov.u64 %0, %1;" : "=l"(held) : "l"(address));
+    return held;
+#else
+    return address;
+#endif
+}
+
 /* Lanes of a warp that go through a loop together. A compiler may let lanes that leave an inner loop early go on
  * by themselves to the end of the outer one, and the warp then has each turn several times, for a few lanes at
  * a time. Lanes that ask for all of them whether there is another turn wait for each other. */

@@ -10,7 +10,7 @@
 /* What a key has, from its top: how large windows are, the first and the last slice, and in what is left how many
  * steps an event takes, so that lanes of a warp are done at about the same time. */
 struct list_keys {
-    static constexpr int most_slice_bits = 15, wide_bits = 2;
+    static constexpr int most_slice_bits = 15, wide_bits = 2, most_step_bits = 20;
     int slice_bits;
 
     __host__ __device__ explicit list_keys(int32_t slices) : slice_bits(1)
@@ -26,7 +26,8 @@ struct list_keys {
     }
     __host__ __device__ int step_bits() const
     {
-        return 32 - wide_bits - 2 * slice_bits;
+        const int left = 32 - wide_bits - 2 * slice_bits;
+        return left < most_step_bits ? left : most_step_bits; /* pieces add them up in 32 bits */
     }
     __host__ __device__ uint32_t key_of(const list_extent &extent) const
     {

@@ -124,7 +124,7 @@ typedef struct lr_cuda_list_chunk {
 typedef struct lr_cuda_list_job {
     int32_t chunk, slab;
     int32_t slices[2]; /* first, and behind the last */
-    int64_t work;      /* about: slices that lines meet */
+    int64_t work;      /* about: slices that lines meet, or steps of exact elements */
 } lr_cuda_list_job;
 
 /* Where values of a range's events stand: struct lr_listmode_places. */

@@ -328,7 +328,7 @@ static int64_t piece_events(int64_t left)
     return smaller(left, LR_CUDA_LIST_PIECE);
 }
 
-/* Slices that lines meet of those of a job, and what it takes to find the lines. */
+/* Slices that lines meet of those of a job, or their steps, and what it takes to find the lines. */
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
     const int64_t count = portion->events[1] - portion->events[0];
