@@ -2,8 +2,8 @@
  * Copyright The LORaster authors
  *
  * The order in which the device has the events of each group: by the size of their windows, then the first
- * slice that their lines meet, then the last one, then the steps that they take. Lines of a warp then are as long as each other, and blocks go
- * through few slices. */
+ * slice that their lines meet, then the last one, then the steps that they take. Lines of a warp then are as
+ * long as each other, and blocks go through few slices. */
 #ifndef LR_CUDA_LISTMODE_ORDER_H
 #define LR_CUDA_LISTMODE_ORDER_H
 

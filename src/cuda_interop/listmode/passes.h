@@ -182,8 +182,7 @@ int lr_cuda_launch_list_gather(const lr_cuda_list_gather *gather);
 /* What lines of some events meet. */
 typedef struct lr_cuda_list_piece {
     int32_t slices[2]; /* first, and behind the last */
-    int32_t
-        visits; /* slices of all lines together, or steps of exact elements where they are more */
+    int32_t visits;    /* of all lines: slices, or steps of exact elements where they are more */
 } lr_cuda_list_piece;
 
 /* Ordering the events of a group by the slices that their lines meet: first ones, then last ones. */
