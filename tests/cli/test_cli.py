@@ -40,7 +40,7 @@ class Plugins(ProgramTest):
         self.assertEqual([device["usable"] for device in found["devices"]], [False])
         self.assertRegex(found["devices"][0]["reason"], lacks_gl)
         self.assertRegex(found["direct"]["cuda"]["reason"], "^no CUDA: ")
-        self.assertRegex(found["viewer"]["reason"], r"^(built without GLFW|no viewer: the plugin lr_viewer\.so is not)")
+        self.assertEqual(found["viewer"]["works"], found["viewer"]["reason"] is None)
         self.assertEqual(self.run_without("info", "--backend", "compute").returncode, 4)
 
     def test_reconstruction(self):
