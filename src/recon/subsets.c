@@ -77,29 +77,14 @@ static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
     }
 }
 
-/* Values that are worth starting threads for. */
-enum { MANY_VALUES = 1 << 18 };
-
-static lr_status sum_run(const lr_lor_data *data, const struct lr_lor_run *run, double *sum)
-{
-    const float *values = data->values + run->first;
-    if (run->count >= MANY_VALUES) {
-        const lr_vector all = lr_vector_of_floats(values, run->count);
-        lr_vector_sums sums;
-        LR_TRY(lr_vector_add_up(&all, NULL, &sums));
-        *sum += sums.sum;
-        return LR_OK;
-    }
-    for (int64_t k = 0; k < run->count; k++) {
-        *sum += values[k];
-    }
-    return LR_OK;
-}
-
 static lr_status sum_dense(const lr_lor_data *data, const struct lr_subset *subset, double *sum)
 {
     for (int64_t n = 0; n < subset->num_runs; n++) {
-        LR_TRY(sum_run(data, &subset->runs[n], sum));
+        const struct lr_lor_run *run = &subset->runs[n];
+        const lr_vector values = lr_vector_of_floats(data->values + run->first, run->count);
+        lr_vector_sums sums;
+        LR_TRY(lr_vector_add_up(&values, NULL, &sums));
+        *sum += sums.sum;
     }
     return LR_OK;
 }

@@ -281,10 +281,12 @@ static void join_sums(lr_vector_sums *sums, const lr_vector_sums *share)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     const int64_t shares = num_shares(x->count);
-    struct summing at = {.x = x, .y = y};
-    for (; at.first < shares; at.first += MOST_SHARES) {
+    struct summing at; /* large, and not to be cleared as a whole */
+    at.x = x;
+    at.y = y;
+    for (at.first = 0; at.first < shares; at.first += MOST_SHARES) {
         const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
-        lr_parallel_for(lr_place_threads(x->place), held, 1, add_shares, &at);
+        lr_parallel_for(threads_for(x), held, 1, add_shares, &at);
         for (int64_t k = 0; k < held; k++) {
             join_sums(sums, &at.shares[k]);
         }
@@ -348,7 +350,7 @@ static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fi
                           .count = ratio->values->count};
     for (; at.first < shares; at.first += MOST_SHARES) {
         const int64_t left = shares - at.first, held = left < MOST_SHARES ? left : MOST_SHARES;
-        lr_parallel_for(lr_place_threads(ratio->values->place), held, 1, divide_shares, &at);
+        lr_parallel_for(threads_for(ratio->values), held, 1, divide_shares, &at);
         for (int64_t k = 0; k < held; k++) {
             lr_poisson_fit_add(fit, &at.shares[k]);
         }

@@ -111,7 +111,7 @@ class Listmode(ProgramTest):
             frame = found["frames"][k]
             self.assertEqual(read_nifti(self.path(f"f-{k + 1}.nii"))[3], values)
             by_default = read_nifti(self.path(f"by-default-{k + 1}.nii"))[3]
-            self.assertLess(max(abs(a - b) for a, b in zip(by_default, values)), 1e-3 * max(values))
+            self.assertLess(math.dist(by_default, values), 1e-5 * math.hypot(*values))
             self.assertEqual(frame["output"], self.path(f"f-{k + 1}.nii"))
             self.assertEqual(frame["prompts"], events)
             self.assertEqual(frame["image_sum"], report["image_sum"])

@@ -85,15 +85,16 @@ __host__ __device__ inline void cut_range(const float a[2], const float b[2], fl
 
 /* A line over a strip whose places go from -1/2 to 1/2, kept within -half .. half: its mean, and 12 times its
  * first moment, what its second one is above a twelfth of its mean, and its variance. middle: where it is at
- * 0; rise: from one end of the strip to the other. */
+ * 0; half_rise: from there to the end of the strip, here and below. */
 struct clamped_line {
     float mean, first, second, variance;
 };
 
-/* Of one that meets one end at most, as |rise| <= 2 half has it; within: its share that is kept as it is. */
-__host__ __device__ inline clamped_line clamp_flat(float middle, float rise, float half)
+/* Of one that meets one end at most, as |half_rise| <= half has it; within: its share that is kept as it is. */
+__host__ __device__ inline clamped_line clamp_flat(float middle, float half_rise, float half)
 {
-    const float steep = fabsf(rise), inner = half + 0.5f * steep - fabsf(middle);
+    const float rise = 2.0f * half_rise, steep = fabsf(rise),
+                inner = half + 0.5f * steep - fabsf(middle);
     const float within = between_0_and_1(inner * per_number(fmaxf(steep, 1e-20f)));
     const float mean = half - within * (inner - 0.5f * steep * within);
     const float part = rise * within * within, out = within * (1.0f - within);
@@ -101,8 +102,7 @@ __host__ __device__ inline clamped_line clamp_flat(float middle, float rise, flo
             copysignf(steep * out * out, -middle), part * rise * within * (4.0f - 3.0f * within)};
 }
 
-/* Of one that rises by next to nothing, by half_rise from 0 to the end of the strip: its mean, and 3 times its
- * first moment. */
+/* Of one that rises by next to nothing: its mean, and 3 times its first moment. */
 struct level_line {
     float mean, first;
 };
@@ -116,16 +116,11 @@ __host__ __device__ inline level_line clamp_level(float middle, float half_rise,
     return {copysignf(mean, middle), half_rise * within * within * (1.5f - within)};
 }
 
-/* As columns ask, by half of the rise. */
-__host__ __device__ inline clamped_line clamp_flat_half(float middle, float half_rise, float half)
-{
-    return clamp_flat(middle, 2.0f * half_rise, half);
-}
-
 /* Of any. */
-__host__ __device__ inline clamped_line clamp_steep(float middle, float rise, float half)
+__host__ __device__ inline clamped_line clamp_steep(float middle, float half_rise, float half)
 {
-    const float steep = fabsf(rise), part = per_number(fmaxf(steep, 1e-20f));
+    const float rise = 2.0f * half_rise, steep = fabsf(rise),
+                part = per_number(fmaxf(steep, 1e-20f));
     const float over = between_0_and_1((middle + 0.5f * steep - half) * part);
     const float under = between_0_and_1((0.5f * steep - middle - half) * part);
     const float within = 1.0f - over - under;
@@ -139,11 +134,6 @@ __host__ __device__ inline clamped_line clamp_steep(float middle, float rise, fl
                 (1.0f - over * over * (3.0f - 2.0f * over) - under * under * (3.0f - 2.0f * under)),
             steep * (b * b - a * a),
             12.0f * (square - mean * mean) + within * within * within * steep * steep};
-}
-
-__host__ __device__ inline clamped_line clamp_steep_half(float middle, float half_rise, float half)
-{
-    return clamp_steep(middle, 2.0f * half_rise, half);
 }
 
 /* A strip from x - width / 2 to x + width / 2, and from y up and down; from the foot of the point, whose height
@@ -205,9 +195,9 @@ struct angle_strips {
             return 0.0f;
         }
         const float centre = line + x * line_per_x - middle[1], wide = apart + x * apart_per_x;
-        const float steep = line_per_x * width, more = apart_per_x * width;
+        const float steep = line_per_x * (0.5f * width), more = apart_per_x * (0.5f * width);
         clamped_line upper, lower;
-        if (fabsf(steep) + fabsf(more) <= 2.0f * half[1]) {
+        if (fabsf(steep) + fabsf(more) <= half[1]) {
             upper = clamp_flat(centre + wide, steep + more, half[1]);
             lower = clamp_flat(centre - wide, steep - more, half[1]);
         } else {
@@ -269,9 +259,9 @@ struct angle_column {
         if constexpr (AreSmall) {
             find_between(along, half, clamp_level, angles);
         } else if (is_steep(along, half)) {
-            find_between(along, half, clamp_steep_half, angles);
+            find_between(along, half, clamp_steep, angles);
         } else {
-            find_between(along, half, clamp_flat_half, angles);
+            find_between(along, half, clamp_flat, angles);
         }
     }
 };
