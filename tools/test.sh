@@ -10,7 +10,7 @@
 #   two processors and 6 GiB, the acquisition of a Biograph mMR with its limits of 10 minutes of two
 #   processors and 4 GiB, and, as root, both commands of README.md in a bare Debian root
 #   (tools/fresh.sh, which keeps it in build/fresh).
-# Ends with a summary; the exit code is 0 only when every step is good.
+# Ends with a summary and what failed tests said; the exit code is 0 only when every step is good.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -66,8 +66,12 @@ if [ "$full" = yes ]; then
     every_fault=1 # in tests/inject
 fi
 mkdir -p build
-summary=()
-failed=0
+# Files, since a step is a process of its own.
+summary=build/summary.txt
+failures=build/failures.txt
+step_log=build/step.log
+: > "$summary"
+: > "$failures"
 
 # step NAME COMMAND...: runs it, times it, remembers how it ended.
 step() {
@@ -75,28 +79,36 @@ step() {
     shift
     echo
     echo "== $name"
-    "$@" || {
-        verdict=FAILED
-        failed=1
-    }
-    summary+=("$(printf '%-34s %-7s %4d s' "$name" "$verdict" $((SECONDS - start)))")
-    [ "$verdict" = good ]
+    "$@" 2>&1 | tee "$step_log" || verdict=FAILED
+    printf '%-34s %-7s %4d s\n' "$name" "$verdict" $((SECONDS - start)) >> "$summary"
+    [ "$verdict" = good ] && return
+    what_failed | tail -n 40 >> "$failures"
+    echo "FAILED: $name: $(failed_tests)" >> "$failures"
+    return 1
 }
+
+# CTest's line of each test that failed, and what the test said; of other steps all that they said.
+what_failed() {
+    awk '/\*\*\*/ && !/\*\*\*Skipped/ { told = found = 1 } /^ +Start / { told = 0 } told { print }
+        END { exit !found }' "$step_log" || cat "$step_log"
+}
+failed_tests() { sed -nE '/[*]{3}Skipped/d; s/.* Test +#[0-9]+: ([^ ]+) .*[*]{3}.*/\1/p' "$step_log" | paste -sd ' '; }
 
 # run_ctest FOLDER [LEFT_OUT...]
 run_ctest() {
-    local folder=$1 log=build/ctest-$(basename "$1").log code skipped left_out
+    local folder=$1 log=build/ctest-$(basename "$1").log code left_out
     shift
     left_out="^($(sed 's/[.]/[.]/g; s/ /|/g' <<< "$*"))\$"
     # One more than there are processors: some tests wait for a window or for a signal's answer.
     ctest --test-dir "$folder" -j "$((jobs + 1))" -E "$left_out" --output-on-failure --no-tests=error 2>&1 |
         tee "$log"
     code=${PIPESTATUS[0]}
-    summary+=("$(grep -E 'tests passed' "$log" | sed 's/^/    /')")
-    # CTest says nothing of cases that a test program skips; their reasons are in its own log.
-    mapfile -t skipped < <(grep -h '^skipped: ' "$folder/Testing/Temporary/LastTest.log" | sort -u)
-    summary+=("${skipped[@]/#/    }")
-    [ $# -eq 0 ] || summary+=("$(fold -s -w 90 <<< "left out without --full: $*" | sed 's/^/    /')")
+    {
+        grep -E 'tests passed' "$log"
+        # CTest says nothing of cases that a test program skips; their reasons are in its own log.
+        grep -h '^skipped: ' "$folder/Testing/Temporary/LastTest.log" | sort -u
+        [ $# -eq 0 ] || fold -s -w 90 <<< "left out without --full: $*"
+    } | sed 's/^/    /' >> "$summary"
     return "$code"
 }
 
@@ -134,7 +146,7 @@ demo_in_limits() { python3 -B tests/cli/test_demo.py build/release/loraster --fu
 head_in_limits() {
     python3 -B tests/cli/test_recon.py build/release/loraster . head
     local code=$?
-    [ "$code" -eq 77 ] && summary+=("    skipped: the head, its acquisition is not there")
+    [ "$code" -eq 77 ] && echo "    skipped: the head, its acquisition is not there" >> "$summary"
     [ "$code" -eq 0 ] || [ "$code" -eq 77 ]
 }
 
@@ -152,15 +164,16 @@ step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan
 if [ "$full" = yes ] && [ "$(id -u)" -eq 0 ]; then
     step "fresh machine" fresh_machine
 elif [ "$full" = yes ]; then
-    summary+=("    skipped: tools/fresh.sh, which needs root")
+    echo "    skipped: tools/fresh.sh, which needs root" >> "$summary"
 fi
 
 echo
 echo "== summary"
-printf '%s\n' "${summary[@]}"
-if [ "$failed" -ne 0 ]; then
-    echo "FAILED"
-else
-    echo "all good"
+cat "$summary"
+if [ -s "$failures" ]; then
+    cat "$failures"
+    echo
+    grep '^FAILED: ' "$failures" # again, where whoever sees only the end looks
+    exit 1
 fi
-exit "$failed"
+echo "all good"
