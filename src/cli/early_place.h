@@ -7,11 +7,11 @@
 #define LR_CLI_EARLY_PLACE_H
 
 #include <lr/operator.h>
-#include <threads.h>
+#include <pthread.h>
 
 /* Zero is valid: none has begun. Must not move in between. */
 struct early_place {
-    thrd_t thread;
+    pthread_t thread;
     int device;
     bool has_begun;
 };
