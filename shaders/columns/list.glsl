@@ -132,11 +132,11 @@ void visit_column(ColumnPair pair, Tube tube, ivec2 column, ivec2 qs)
     bool first_is_i = farther_is_i(pair, across, 0);
     bool last_is_i = farther_is_i(pair, across, num_points.z - 1);
     bool whole = first_is_i == last_is_i;
-    if (first_is_i || last_is_i) {
-        visit_role(pair, tube, column, qs, true, whole);
-    }
-    if (!first_is_i || !last_is_i) {
-        visit_role(pair, tube, column, qs, false, whole);
+    for (int role = 0; role < 2; role++) {
+        bool i_is_primary = role == 0;
+        if (first_is_i == i_is_primary || last_is_i == i_is_primary) {
+            visit_role(pair, tube, column, qs, i_is_primary, whole);
+        }
     }
 }
 #endif

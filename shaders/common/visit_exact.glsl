@@ -24,10 +24,15 @@ Polygon face_polygon(vec2 face)
     return polygon;
 }
 
-// The half-plane along >= low (sign 1) or along <= low (sign -1), in coordinates around `crystal`.
-vec3 half_plane(Sight sight, vec4 row, vec2 crystal, float low, float sign)
+// Of a target's rectangle around `middle`, of half size `half_mm`, the half-plane within edge 0 to 3, in
+// coordinates around `crystal`.
+vec3 half_plane(Sight sight, vec2 crystal, vec4 middle_half_mm, int edge)
 {
-    float shift = row.w - low;
+    bool along_u = edge < 2;
+    vec4 row = along_u ? sight.along_u : sight.along_v;
+    vec2 span = along_u ? middle_half_mm.xz : middle_half_mm.yw;
+    float sign = (edge & 1) == 0 ? 1.0 : -1.0;
+    float shift = row.w - (span.x - sign * span.y);
     float height = sight.denominator.w;
     float here = shift * along(sight.denominator, crystal) - height * along(row, crystal);
     return sign * vec3(here, shift * sight.denominator.yz - height * row.yz);
@@ -36,10 +41,10 @@ vec3 half_plane(Sight sight, vec4 row, vec2 crystal, float low, float sign)
 // The part seen through the rectangle of half size `half_mm` around `middle` on the target.
 Polygon clip_window(Polygon polygon, Sight sight, vec2 crystal, vec2 middle, vec2 half_mm)
 {
-    polygon = clip(polygon, half_plane(sight, sight.along_u, crystal, middle.x - half_mm.x, 1.0));
-    polygon = clip(polygon, half_plane(sight, sight.along_u, crystal, middle.x + half_mm.x, -1.0));
-    polygon = clip(polygon, half_plane(sight, sight.along_v, crystal, middle.y - half_mm.y, 1.0));
-    return clip(polygon, half_plane(sight, sight.along_v, crystal, middle.y + half_mm.y, -1.0));
+    for (int edge = 0; edge < 4; edge++) {
+        polygon = clip(polygon, half_plane(sight, crystal, vec4(middle, half_mm), edge));
+    }
+    return polygon;
 }
 
 // Area and moments of a polygon.

@@ -204,10 +204,10 @@ Polygon take_piece(View view, Polygon polygon, int k, int index, int depth, inou
     }
     uint choice = path_choice(path, depth);
     int last = choice == 0u ? findLSB(cutting) : int(choice - 1u) >> 1;
-    for (uint left = cutting & ((1u << last) - 1u); left != 0u; left &= left - 1u) {
-        polygon = clip(polygon, shadow_line(shadow, findLSB(left)));
+    for (uint left = cutting & ((1u << last) - 1u) | 1u << last; left != 0u; left &= left - 1u) {
+        int line = findLSB(left);
+        polygon = clip(polygon, (line == last ? -1.0 : 1.0) * shadow_line(shadow, line));
     }
-    polygon = clip(polygon, -shadow_line(shadow, last));
     uint further = cutting & ~((2u << last) - 1u);
     int half_number = choice == 0u ? 0 : int(choice - 1u) & 1;
     bool in_two = polygon.count > MOST_CORNERS;

@@ -165,15 +165,19 @@ float line_survival(View view, vec3 ray, float entry)
 
 void visit_line(View view, Line line, Way primary)
 {
-    float entry = -1.0, left = 1.0;
-    int k = next_target(line.ray, -1, entry);
-    if (k < 0 || !enter_box(primary, FAR)) {
+    if (!enter_box(primary, FAR)) {
         return;
     }
     first_cell(primary);
-    line.left = left_before(line.ray, line.length_mm);
-    line.weight *= line_survival(view, line.ray, entry);
-    while (k >= 0) {
+    float entry = -1.0, left = 1.0;
+    bool met_none = true;
+    int k = -1;
+    while ((k = next_target(line.ray, k, entry)) >= 0) {
+        if (met_none) {
+            line.left = left_before(line.ray, line.length_mm);
+            line.weight *= line_survival(view, line.ray, entry);
+            met_none = false;
+        }
         Way way = target_way(targets[k], line.ray, -1.0);
         enter_box(way, FAR);
         first_cell(way);
@@ -184,7 +188,6 @@ void visit_line(View view, Line line, Way primary)
             }
             left *= exp(-depth);
         } while (next_cell(way));
-        k = next_target(line.ray, k, entry);
     }
 }
 
@@ -260,10 +263,9 @@ void visit_primary(View view, Image image, Module primary)
     way.depth = strata.depth;
     vec3 low = vec3(-box_half(way), 0.0), high = vec3(box_half(way), strata.depth);
     for (int axis = 0; axis < 3; axis++) {
-        if (way.at[axis] < low[axis]) {
-            visit_side(view, way, strata, axis, low[axis]);
-        } else if (way.at[axis] > high[axis]) {
-            visit_side(view, way, strata, axis, high[axis]);
+        bool is_below = way.at[axis] < low[axis];
+        if (is_below || way.at[axis] > high[axis]) {
+            visit_side(view, way, strata, axis, is_below ? low[axis] : high[axis]);
         }
     }
 }

@@ -11,26 +11,24 @@ static bool may_be_cuda(const char *backend)
 }
 
 /* CUDA keeps what it has set up when the place is closed again. */
-static void *wake(void *user)
+static void wake(void *user)
 {
     const struct early_place *early = user;
     lr_place_close(
         lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->device}));
-    return NULL;
 }
 
 void early_place_begin(struct early_place *early, const lr_operator_params *params)
 {
     if (!early->has_begun && may_be_cuda(params->backend)) {
         early->device = params->device;
-        early->has_begun = pthread_create(&early->thread, NULL, wake, early) == 0;
+        early->has_begun = true;
+        lr_background_start(&early->waking, wake, early);
     }
 }
 
 void early_place_end(struct early_place *early)
 {
-    if (early->has_begun) {
-        pthread_join(early->thread, NULL);
-        early->has_begun = false;
-    }
+    lr_background_wait(&early->waking);
+    early->has_begun = false;
 }

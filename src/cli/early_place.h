@@ -6,12 +6,13 @@
 #ifndef LR_CLI_EARLY_PLACE_H
 #define LR_CLI_EARLY_PLACE_H
 
+#include "base/background.h"
+
 #include <lr/operator.h>
-#include <pthread.h>
 
 /* Zero is valid: none has begun. Must not move in between. */
 struct early_place {
-    pthread_t thread;
+    struct lr_background waking;
     int device;
     bool has_begun;
 };
