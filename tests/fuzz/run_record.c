@@ -19,8 +19,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     if (status != noted || (status != LR_OK && status != LR_BAD_INPUT)) {
         abort();
     }
-    for (int curve = 0; status == LR_OK && curve < LR_RUN_CURVES; curve++) {
-        lr_run_record_by_seconds(&record, (enum lr_run_curve)curve, 5, values);
+    for (int k = 0; k < record.num_images; k++) {
+        const struct lr_run_image *image = &record.images[k];
+        for (int curve = 0; image->count > 0 && curve < LR_RUN_CURVES; curve++) {
+            lr_run_image_by_seconds(image, (enum lr_run_curve)curve, 5, values);
+        }
     }
     lr_run_record_finish(&record);
     return 0;

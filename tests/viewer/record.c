@@ -34,25 +34,27 @@ static void test_curves(void **state)
     float timed[7];
     assert_int_equal(parse(three, &record, &log), LR_OK);
     assert_string_equal(record.name, "osem, 7 subsets");
-    assert_int_equal(record.count, 3);
-    assert_int_equal(record.first, 5);
-    assert_int_equal(record.frames, 0);
-    assert_true(record.has[LR_RUN_LIKELIHOOD] && record.has[LR_RUN_ERROR]);
-    assert_true(isnan(record.values[LR_RUN_ERROR][0]));
-    assert_true(record.values[LR_RUN_ERROR][2] == 0.25f);
+    assert_int_equal(record.num_images, 1);
+    assert_false(record.has_frames);
+    const struct lr_run_image *image = &record.images[0];
+    assert_int_equal(image->count, 3);
+    assert_int_equal(image->first, 5);
+    assert_true(image->has[LR_RUN_LIKELIHOOD] && image->has[LR_RUN_ERROR]);
+    assert_true(isnan(image->values[LR_RUN_ERROR][0]));
+    assert_true(image->values[LR_RUN_ERROR][2] == 0.25f);
     /* Of 7 places half a second each: 1, 1.5, 2, 2.5, 3, 3.5, 4. */
     static const float wanted[7] = {-1000, -900, -800, -750, -700, -650, -600};
-    lr_run_record_by_seconds(&record, LR_RUN_LIKELIHOOD, 7, timed);
+    lr_run_image_by_seconds(image, LR_RUN_LIKELIHOOD, 7, timed);
     for (int n = 0; n < 7; n++) {
         assert_true(fabsf(timed[n] - wanted[n]) < 1e-3f);
     }
-    lr_run_record_by_seconds(&record, LR_RUN_ERROR, 7, timed);
+    lr_run_image_by_seconds(image, LR_RUN_ERROR, 7, timed);
     assert_true(isnan(timed[0]) && isnan(timed[1])); /* not told, and nothing is made up */
     assert_true(timed[2] == 0.5f && timed[6] == 0.25f);
     lr_run_record_finish(&record);
 }
 
-/* Frames tell the seconds of each iteration alone. */
+/* Frames tell the seconds of each iteration alone; one has no iterations. */
 static void test_frames(void **state)
 {
     (void)state;
@@ -61,12 +63,19 @@ static void test_frames(void **state)
     static const char text[] =
         "{\"verb\": \"recon\", \"frames\": [{\"iterations\": ["
         "{\"number\": 1, \"seconds\": 2, \"log_likelihood\": -3}, "
-        "{\"number\": 2, \"seconds\": 3, \"log_likelihood\": -2}]}, {\"iterations\": []}]}";
+        "{\"number\": 2, \"seconds\": 3, \"log_likelihood\": -2}]}, {\"iterations\": []}, "
+        "{\"iterations\": [{\"number\": 1, \"seconds\": 4, \"image_error\": 0.5}]}]}";
     assert_int_equal(parse(text, &record, &log), LR_OK);
-    assert_int_equal(record.frames, 2);
-    assert_int_equal(record.count, 2);
-    assert_true(record.seconds[0] == 2.0f && record.seconds[1] == 5.0f);
-    assert_false(record.has[LR_RUN_ERROR]);
+    assert_true(record.has_frames);
+    assert_int_equal(record.num_images, 3);
+    const struct lr_run_image *images = record.images;
+    assert_int_equal(images[0].count, 2);
+    assert_true(images[0].seconds[0] == 2.0f && images[0].seconds[1] == 5.0f);
+    assert_true(images[0].has[LR_RUN_LIKELIHOOD] && !images[0].has[LR_RUN_ERROR]);
+    assert_int_equal(images[1].count, 0);
+    assert_int_equal(images[2].count, 1);
+    assert_true(images[2].seconds[0] == 4.0f && images[2].values[LR_RUN_ERROR][0] == 0.5f);
+    assert_false(images[2].has[LR_RUN_LIKELIHOOD]);
     lr_run_record_finish(&record);
 }
 
@@ -78,6 +87,10 @@ static void test_what_is_refused(void **state)
     } cases[] = {
         {"{\"verb\": \"recon\", \"iterations\": []}", "it has no iterations"},
         {"{\"verb\": \"recon\"}", "it has no iterations"},
+        {"{\"verb\": \"recon\", \"frames\": [{\"iterations\": []}, 7]}", "it has no iterations"},
+        {"{\"verb\": \"recon\", \"frames\": [{\"iterations\": [{\"image_error\": 1}]}, "
+         "{\"iterations\": [{\"seconds\": \"long\"}]}]}",
+         "seconds"},
         {"[1, 2]", "it has no iterations"},
         {"{\"verb\": \"recon\", \"iterations\": [{\"number\": 1}]}",
          "tell neither a log-likelihood nor an image error"},
@@ -91,7 +104,7 @@ static void test_what_is_refused(void **state)
         struct test_log log;
         struct lr_run_record record;
         assert_int_equal(parse(cases[k].text, &record, &log), LR_BAD_INPUT);
-        assert_true(record.count == 0 && record.seconds == NULL);
+        assert_true(record.num_images == 0 && record.images == NULL);
         if (strstr(log.error, cases[k].words) == NULL) {
             fail_msg("\"%s\" does not say \"%s\"", log.error, cases[k].words);
         }

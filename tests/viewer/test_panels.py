@@ -225,9 +225,26 @@ class Curves(ViewTest):
             for key in ("log_likelihood", "image_error"):
                 self.assertTrue(any(number == one["number"] and abs(value / one[key] - 1) < 1e-5
                                     for number, value in told), (key, one["number"], told))
+        self.check_frames_of_a_record(done)
         other = self.write("other.json", '{"verb": "recon", "iterations": []}')
         _, said = self.view([*READY, f"open record {other}", "wait"], code=3)
         self.assertIn("it has no iterations", said)
+
+    def check_frames_of_a_record(self, done):
+        frames = [{"iterations": done["iterations"][:count]} for count in (2, 0, 3)]
+        run = self.write("frames.json", json.dumps({"verb": "recon", "frames": frames}))
+        told = ["print record.frame", "print record.frames", "print record.iterations",
+                "print record.log_likelihood"]
+        steps = [word for frame in (1, 2, 3) for word in (f"record {frame}", "frames 1", *told)]
+        pairs, _ = self.view([*READY, *steps], "--record", run)
+        values = [float(text) for _, text in pairs]
+        for k, frame in enumerate(frames):
+            iterations = frame["iterations"]
+            last = iterations[-1]["log_likelihood"] if iterations else 0
+            self.assertEqual(values[4 * k:4 * k + 3], [k + 1, 3, len(iterations)])
+            self.assertLessEqual(abs(values[4 * k + 3] - last), 1e-5 * abs(last))
+        _, said = self.view([*READY, "record 4", "wait"], "--record", run, code=3)
+        self.assertIn("has 3 frames, not frame 4", said)
 
 
 class Recon(ViewTest):

@@ -18,12 +18,20 @@ enum { MOST_ITERATIONS = 1000000 };
 static const char *const curve_keys[LR_RUN_CURVES] = {
     [LR_RUN_LIKELIHOOD] = "log_likelihood", [LR_RUN_ERROR] = "image_error"};
 
-void lr_run_record_finish(struct lr_run_record *record)
+static void finish_image(struct lr_run_image *image)
 {
     for (int k = 0; k < LR_RUN_CURVES; k++) {
-        free(record->values[k]);
+        free(image->values[k]);
     }
-    free(record->seconds);
+    free(image->seconds);
+}
+
+void lr_run_record_finish(struct lr_run_record *record)
+{
+    for (int k = 0; k < record->num_images; k++) {
+        finish_image(&record->images[k]);
+    }
+    free(record->images);
     *record = (struct lr_run_record){0};
 }
 
@@ -78,16 +86,16 @@ static lr_status refuse(const struct lr_yaml *yaml, const char *why)
 
 /* --- iterations --- */
 
-static lr_status allocate(struct lr_run_record *record, int count, const lr_log *log)
+static lr_status allocate(struct lr_run_image *image, int count, const lr_log *log)
 {
     static const char *const what = "iterations of a run";
-    record->count = count;
-    record->seconds = lr_alloc(count, sizeof(*record->seconds), what, log);
-    bool is_good = record->seconds != NULL;
+    image->seconds = lr_alloc(count, sizeof(*image->seconds), what, log);
+    bool is_good = image->seconds != NULL;
     for (int k = 0; k < LR_RUN_CURVES; k++) {
-        record->values[k] = lr_alloc(count, sizeof(*record->values[k]), what, log);
-        is_good = is_good && record->values[k] != NULL;
+        image->values[k] = lr_alloc(count, sizeof(*image->values[k]), what, log);
+        is_good = is_good && image->values[k] != NULL;
     }
+    image->count = is_good ? count : 0;
     return is_good ? LR_OK : LR_FAILED;
 }
 
@@ -103,39 +111,55 @@ static lr_status read_time(const struct lr_yaml *yaml, struct fy_node *node, dou
 }
 
 static lr_status read_iteration(const struct lr_yaml *yaml, struct fy_node *node, int k,
-                                struct lr_run_record *record)
+                                struct lr_run_image *image)
 {
-    double number, before_s = k > 0 ? record->seconds[k - 1] : 0.0;
+    double number, before_s = k > 0 ? image->seconds[k - 1] : 0.0;
     LR_TRY(read_number(yaml, node, "number", &number));
     LR_TRY(read_time(yaml, node, &before_s));
-    record->seconds[k] = (float)before_s;
-    record->first = k == 0 && number >= 1 && number < 1e9 ? (int)number : record->first;
+    image->seconds[k] = (float)before_s;
+    image->first = k == 0 && number >= 1 && number < 1e9 ? (int)number : image->first;
     for (int curve = 0; curve < LR_RUN_CURVES; curve++) {
         double value;
         LR_TRY(read_number(yaml, node, curve_keys[curve], &value));
-        record->values[curve][k] = (float)value;
-        record->has[curve] = record->has[curve] || isfinite(value);
+        image->values[curve][k] = (float)value;
+        image->has[curve] = image->has[curve] || isfinite(value);
     }
     return LR_OK;
 }
 
-static lr_status read_iterations(const struct lr_yaml *yaml, struct fy_node *list,
-                                 struct lr_run_record *record)
+/* of_iterations: what has them; they may be none. */
+static lr_status read_image(const struct lr_yaml *yaml, struct fy_node *of_iterations,
+                            struct lr_run_image *image)
 {
+    struct fy_node *list = look_up(of_iterations, "iterations");
     const bool is_list = list != NULL && fy_node_is_sequence(list);
     const int count = is_list ? fy_node_sequence_item_count(list) : 0;
     void *iterator = NULL;
-    if (count < 1 || count > MOST_ITERATIONS) {
-        return refuse(yaml, "it has no iterations");
+    if (count > MOST_ITERATIONS) {
+        return refuse(yaml, "it has more than a million iterations");
     }
-    record->first = 1;
-    LR_TRY(allocate(record, count, lr_yaml_log(yaml)));
+    image->first = 1;
+    LR_TRY(count > 0 ? allocate(image, count, lr_yaml_log(yaml)) : LR_OK);
     for (int k = 0; k < count; k++) {
-        LR_TRY(read_iteration(yaml, fy_node_sequence_iterate(list, &iterator), k, record));
+        LR_TRY(read_iteration(yaml, fy_node_sequence_iterate(list, &iterator), k, image));
     }
-    return record->has[LR_RUN_LIKELIHOOD] || record->has[LR_RUN_ERROR]
-               ? LR_OK
-               : refuse(yaml, "its iterations tell neither a log-likelihood nor an image error "
+    return LR_OK;
+}
+
+/* Whether there is anything to draw. */
+static lr_status check_images(const struct lr_yaml *yaml, const struct lr_run_record *record)
+{
+    int count = 0;
+    for (int k = 0; k < record->num_images; k++) {
+        const struct lr_run_image *image = &record->images[k];
+        if (image->has[LR_RUN_LIKELIHOOD] || image->has[LR_RUN_ERROR]) {
+            return LR_OK;
+        }
+        count += image->count;
+    }
+    return refuse(yaml, count == 0
+                            ? "it has no iterations"
+                            : "its iterations tell neither a log-likelihood nor an image error "
                               "(--fit and --truth of recon have them told)");
 }
 
@@ -159,15 +183,32 @@ static lr_status take_name(const struct lr_yaml *yaml, struct lr_run_record *rec
     return LR_OK;
 }
 
-static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
+/* The run's image, or one a frame. */
+static lr_status take_images(const struct lr_yaml *yaml, struct lr_run_record *record)
 {
     struct fy_node *root = lr_yaml_root(yaml), *frames = look_up(root, "frames");
-    struct fy_node *of_iterations = root;
-    if (frames != NULL && fy_node_is_sequence(frames)) {
-        record->frames = fy_node_sequence_item_count(frames);
-        of_iterations = fy_node_sequence_get_by_index(frames, 0);
+    const int num_frames =
+        frames != NULL && fy_node_is_sequence(frames) ? fy_node_sequence_item_count(frames) : 0;
+    const int num_images = num_frames > 0 ? num_frames : 1;
+    void *iterator = NULL;
+    record->images =
+        lr_alloc(num_images, sizeof(*record->images), "frames of a run", lr_yaml_log(yaml));
+    if (record->images == NULL) {
+        return LR_FAILED;
     }
-    LR_TRY(read_iterations(yaml, look_up(of_iterations, "iterations"), record));
+    record->has_frames = num_frames > 0;
+    record->num_images = num_images;
+    for (int k = 0; k < num_images; k++) {
+        struct fy_node *of_iterations =
+            num_frames > 0 ? fy_node_sequence_iterate(frames, &iterator) : root;
+        LR_TRY(read_image(yaml, of_iterations, &record->images[k]));
+    }
+    return check_images(yaml, record);
+}
+
+static lr_status take(const struct lr_yaml *yaml, struct lr_run_record *record)
+{
+    LR_TRY(take_images(yaml, record));
     return take_name(yaml, record);
 }
 
@@ -196,11 +237,11 @@ lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_b
 
 /* --- by seconds --- */
 
-void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve,
-                              int count, float *values)
+void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count,
+                             float *values)
 {
-    const float *at = record->seconds, *from = record->values[curve];
-    const int last = record->count - 1;
+    const float *at = image->seconds, *from = image->values[curve];
+    const int last = image->count - 1;
     int k = 0;
     for (int n = 0; n < count; n++) {
         const double share = count > 1 ? (double)n / (count - 1) : 0.0;

@@ -11,14 +11,20 @@
 
 enum lr_run_curve { LR_RUN_LIKELIHOOD = 0, LR_RUN_ERROR, LR_RUN_CURVES };
 
-struct lr_run_record {
-    char name[64]; /* "osem, 7 subsets" */
-    int count;     /* iterations; of several frames those of the first, whose number is: */
-    int frames;    /* 0 = there are none */
-    int first;     /* number of the first iteration */
+/* Iterations of the run's image, or of one of its frames. */
+struct lr_run_image {
+    int count;                    /* may be 0 where there are several */
+    int first;                    /* number of the first iteration */
     float *values[LR_RUN_CURVES]; /* owned [count]; NAN where the run did not tell */
     bool has[LR_RUN_CURVES];      /* whether any is told */
     float *seconds;               /* owned [count] since iterations began; they ascend */
+};
+
+struct lr_run_record {
+    char name[64];               /* "osem, 7 subsets" */
+    bool has_frames;             /* else there is one image */
+    int num_images;              /* at least 1 */
+    struct lr_run_image *images; /* owned [num_images] */
 };
 
 /* Zero is allowed. */
@@ -36,8 +42,8 @@ lr_status lr_run_record_parse(const char *name, const char *text, int64_t text_b
                               struct lr_run_record *record, const lr_log *log);
 
 /* Values of a curve at `count` times that are as far from each other, from the first to the last second, on
- * straight lines between iterations. */
-void lr_run_record_by_seconds(const struct lr_run_record *record, enum lr_run_curve curve,
-                              int count, float *values);
+ * straight lines between iterations, of which there are some. */
+void lr_run_image_by_seconds(const struct lr_run_image *image, enum lr_run_curve curve, int count,
+                             float *values);
 
 #endif

@@ -509,6 +509,20 @@ static lr_status act_recon(struct app *app, const struct command_words *words)
     return LR_OK;
 }
 
+/* A frame of the record of a run, whose numbers begin with 1. */
+static lr_status act_record(struct app *app, const struct command_words *words)
+{
+    int number = 0;
+    LR_TRY(command_integer(app, words, 1, &number));
+    if (number < 1 || number > app->record.record.num_images) {
+        return lr_error(&app->log, LR_BAD_INPUT,
+                        "the record that is open has %d frames, not frame %d",
+                        app->record.record.num_images, number);
+    }
+    record_tool_show(app, number - 1);
+    return LR_OK;
+}
+
 static lr_status act_direct(struct app *app, const struct command_words *words)
 {
     static const char *const models[] = {"invariant", "variant1", "variant2", "variant3", NULL};
@@ -713,6 +727,7 @@ static const struct command commands[] = {
     {"pair", "MODULE MODULE", 2, 2, .act = act_pair},
     {"recon", "start|pause|resume|step|stop|device|host [SUBSETS [ITERATIONS [N]]]", 1, 4,
      .act = act_recon},
+    {"record", "FRAME", 1, 1, .act = act_record},
     {"image", "image|mu|tube|sensitivity|live|kernel|histo", 1, 1, .act = act_image},
     {"direct", "AZIMUTH_DEG TILT_DEG [TOF_PS [MODEL]]", 2, 4, .act = act_direct},
     {"histo", "VIEW", 1, 1, .act = act_histo},

@@ -216,17 +216,33 @@ static void get_likelihood(struct app *app, struct command_value *value)
 
 /* --- the record of a run --- */
 
+/* NULL where none is open. */
+static const struct lr_run_image *recorded(const struct app *app)
+{
+    const struct record_tool *tool = &app->record;
+    return tool->record.num_images > 0 ? &tool->record.images[tool->shown] : NULL;
+}
+
 static void get_record_iterations(struct app *app, struct command_value *value)
 {
-    value->number = app->record.record.count;
+    value->number = recorded(app) != NULL ? recorded(app)->count : 0;
+}
+
+static void get_record_frame(struct app *app, struct command_value *value)
+{
+    value->number = app->record.record.has_frames ? app->record.shown + 1 : 0;
+}
+
+static void get_record_frames(struct app *app, struct command_value *value)
+{
+    value->number = app->record.record.has_frames ? app->record.record.num_images : 0;
 }
 
 static double last_of(const struct app *app, enum lr_run_curve curve)
 {
-    const struct lr_run_record *record = &app->record.record;
-    return record->count > 0 && record->has[curve]
-               ? (double)record->values[curve][record->count - 1]
-               : 0.0;
+    const struct lr_run_image *image = recorded(app);
+    return image != NULL && image->has[curve] ? (double)image->values[curve][image->count - 1]
+                                              : 0.0;
 }
 
 static void get_record_likelihood(struct app *app, struct command_value *value)
@@ -393,6 +409,8 @@ static const struct command_source values[] = {
     {"live.iterations", get_iterations},
     {"live.log_likelihood", get_likelihood},
     {"live.on_device", get_on_device},
+    {"record.frame", get_record_frame},
+    {"record.frames", get_record_frames},
     {"record.iterations", get_record_iterations},
     {"record.log_likelihood", get_record_likelihood},
     {"record.image_error", get_record_error},

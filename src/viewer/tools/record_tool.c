@@ -20,13 +20,23 @@ lr_status record_tool_open(struct app *app, const char *path)
     lr_run_record_finish(&tool->record);
     tool->record = record;
     snprintf(tool->path, sizeof(tool->path), "%s", path);
-    for (int curve = 0; curve < LR_RUN_CURVES; curve++) {
-        lr_run_record_by_seconds(&record, (enum lr_run_curve)curve, RECORD_PLACES,
-                                 tool->timed[curve]);
-    }
+    record_tool_show(app, 0);
     app->tool = TOOL_LIVE;
     app->wants_tool = true;
     return LR_OK;
+}
+
+void record_tool_show(struct app *app, int image)
+{
+    struct record_tool *tool = &app->record;
+    if (image < 0 || image >= tool->record.num_images) {
+        return;
+    }
+    tool->shown = image;
+    for (int curve = 0; curve < LR_RUN_CURVES && tool->record.images[image].count > 0; curve++) {
+        lr_run_image_by_seconds(&tool->record.images[image], (enum lr_run_curve)curve,
+                                RECORD_PLACES, tool->timed[curve]);
+    }
 }
 
 void record_tool_close(struct app *app)
@@ -44,55 +54,66 @@ static void show_curve(struct app *app, enum lr_run_curve which)
     static const char *const labels[] = {
         [LR_RUN_LIKELIHOOD] = "##record likelihood", [LR_RUN_ERROR] = "##record error"};
     const struct record_tool *tool = &app->record;
-    const struct lr_run_record *record = &tool->record;
-    const int last = record->count - 1;
+    const struct lr_run_image *image = &tool->record.images[tool->shown];
+    const int last = image->count - 1;
     /* The first image is so unlikely that it would hide the rest. */
     const int begin =
-        which == LR_RUN_LIKELIHOOD ? panels_find_first(record->values[which], record->count) : 0;
-    struct ui_curve curve = {.values = record->values[which] + begin,
-                             .count = record->count - begin,
-                             .x = {record->first + begin, record->first + last},
+        which == LR_RUN_LIKELIHOOD ? panels_find_first(image->values[which], image->count) : 0;
+    struct ui_curve curve = {.values = image->values[which] + begin,
+                             .count = image->count - begin,
+                             .x = {image->first + begin, image->first + last},
                              .is_counted = true,
                              .title = titles[which],
                              .x_label = "iteration"};
     if (tool->by_seconds) {
         curve.values = tool->timed[which];
         curve.count = RECORD_PLACES;
-        curve.x[0] = (double)record->seconds[0];
-        curve.x[1] = (double)record->seconds[last];
+        curve.x[0] = (double)image->seconds[0];
+        curve.x[1] = (double)image->seconds[last];
         curve.is_counted = false;
         curve.x_label = "seconds since iterations began";
     }
     panels_take_reading(app, ui_curve(labels[which], &curve));
 }
 
-static void show_head(const struct record_tool *tool)
+static void show_head(struct app *app)
 {
+    struct record_tool *tool = &app->record;
     const struct lr_run_record *record = &tool->record;
+    const struct lr_run_image *image = &record->images[tool->shown];
     const char *slash = strrchr(tool->path, '/');
     ui_text("%s: %s, %d iteration%s in %.4g s", slash != NULL ? slash + 1 : tool->path,
-            record->name, record->count, record->count == 1 ? "" : "s",
-            (double)record->seconds[record->count - 1]);
-    if (record->frames > 0) {
-        ui_toned(UI_DIM, "of the first of %d frames", record->frames);
+            record->name, image->count, image->count == 1 ? "" : "s",
+            image->count > 0 ? (double)image->seconds[image->count - 1] : 0.0);
+    if (record->num_images > 1) {
+        const int range[2] = {1, record->num_images};
+        int number = tool->shown + 1;
+        if (ui_slide("frame##record", &number, range)) {
+            record_tool_show(app, number - 1);
+        }
     }
+}
+
+static bool takes_time(const struct lr_run_image *image)
+{
+    return image->count > 0 && image->seconds[image->count - 1] > image->seconds[0];
 }
 
 void record_tool_panel(struct app *app)
 {
     struct record_tool *tool = &app->record;
-    if (tool->record.count == 0 || !ui_section("Record of a run", true)) {
+    if (tool->record.num_images == 0 || !ui_section("Record of a run", true)) {
         return;
     }
-    show_head(tool);
-    if (tool->record.seconds[tool->record.count - 1] > tool->record.seconds[0]) {
+    show_head(app);
+    if (takes_time(&tool->record.images[tool->shown])) {
         ui_check("by seconds", &tool->by_seconds);
         ui_hint("on straight lines between iterations, with the first image too");
     } else {
         tool->by_seconds = false;
     }
     for (int curve = 0; curve < LR_RUN_CURVES; curve++) {
-        if (tool->record.has[curve]) {
+        if (tool->record.images[tool->shown].has[curve]) {
             show_curve(app, (enum lr_run_curve)curve);
         }
     }

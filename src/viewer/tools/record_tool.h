@@ -15,6 +15,7 @@ enum { RECORD_PATH = 1024, RECORD_PLACES = 256 };
 struct record_tool {
     struct lr_run_record record; /* owned */
     char path[RECORD_PATH];
+    int shown;                                 /* of its images */
     bool by_seconds;                           /* not by iterations */
     float timed[LR_RUN_CURVES][RECORD_PLACES]; /* the curves at like steps of time */
 };
@@ -23,6 +24,9 @@ struct record_tool {
  * too; what was open stays. */
 lr_status record_tool_open(struct app *app, const char *path);
 void record_tool_close(struct app *app);
+
+/* That image, of those that there are; nothing where no record is open. */
+void record_tool_show(struct app *app, int image);
 
 /* Nothing where no record is open. */
 void record_tool_panel(struct app *app);
