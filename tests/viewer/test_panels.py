@@ -244,7 +244,7 @@ class Curves(ViewTest):
             self.assertEqual(values[4 * k:4 * k + 3], [k + 1, 3, len(iterations)])
             self.assertLessEqual(abs(values[4 * k + 3] - last), 1e-5 * abs(last))
         _, said = self.view([*READY, "record 4", "wait"], "--record", run, code=3)
-        self.assertIn("has 3 frames, not frame 4", said)
+        self.assertIn("there is no frame 4: frames of the record that is open: 3", said)
 
 
 class Recon(ViewTest):

@@ -516,8 +516,8 @@ static lr_status act_record(struct app *app, const struct command_words *words)
     LR_TRY(command_integer(app, words, 1, &number));
     if (number < 1 || number > app->record.record.num_images) {
         return lr_error(&app->log, LR_BAD_INPUT,
-                        "the record that is open has %d frames, not frame %d",
-                        app->record.record.num_images, number);
+                        "there is no frame %d: frames of the record that is open: %d", number,
+                        app->record.record.num_images);
     }
     record_tool_show(app, number - 1);
     return LR_OK;
