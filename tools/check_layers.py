@@ -61,7 +61,7 @@ SYSTEM = {
     r"zlib\.h": ["io"],
     r"Random123/.*": ["model"],
     r"pthread\.h": ["base", "gl", "operator", "viewer"],
-    r"threads\.h": ["bench"],  # neither sanitizers nor tests/inject see those start
+    r"threads\.h": ["bench"],  # neither the thread sanitizer nor tests/inject sees the threads it starts
 }
 OPENS_FILES = re.compile(r"\b(fopen|freopen|opendir|mkstemp)\s*\(")
 MAY_OPEN_FILES = ["base", "io", "hdf5_reader", "gl", "cli", "bench"]

@@ -92,17 +92,19 @@ what_failed() {
     awk '/\*\*\*/ && !/\*\*\*Skipped/ { told = found = 1 } /^ +Start / { told = 0 } told { print }
         END { exit !found }' "$step_log" || cat "$step_log"
 }
-failed_tests() { sed -nE '/[*]{3}Skipped/d; s/.* Test +#[0-9]+: ([^ ]+) .*[*]{3}.*/\1/p' "$step_log" | paste -sd ' '; }
+failed_tests() {
+    sed -nE '/[*]{3}Skipped/d; s/.* Test +#[0-9]+: ([^ ]+) .*[*]{3}.*/\1/p' "$step_log" | paste -sd ' '
+}
 
 # run_ctest FOLDER [LEFT_OUT...]
 run_ctest() {
-    local folder=$1 log=build/ctest-$(basename "$1").log code left_out
+    local folder=$1 log=$PWD/build/ctest-$(basename "$1").log code left_out
     shift
     left_out="^($(sed 's/[.]/[.]/g; s/ /|/g' <<< "$*"))\$"
     # One more than there are processors: some tests wait for a window or for a signal's answer.
-    ctest --test-dir "$folder" -j "$((jobs + 1))" -E "$left_out" --output-on-failure --no-tests=error 2>&1 |
-        tee "$log"
-    code=${PIPESTATUS[0]}
+    ctest --test-dir "$folder" -j "$((jobs + 1))" -E "$left_out" --output-on-failure --no-tests=error \
+        --output-log "$log"
+    code=$?
     {
         grep -E 'tests passed' "$log"
         # CTest says nothing of cases that a test program skips; their reasons are in its own log.

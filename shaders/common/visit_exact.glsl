@@ -24,13 +24,13 @@ Polygon face_polygon(vec2 face)
     return polygon;
 }
 
-// Of a target's rectangle around `middle`, of half size `half_mm`, the half-plane within edge 0 to 3, in
-// coordinates around `crystal`.
-vec3 half_plane(Sight sight, vec2 crystal, vec4 middle_half_mm, int edge)
+// The half-plane on the inner side of an edge of a rectangle on the target, in coordinates around
+// `crystal`. rectangle: its middle and its half size; edge: 0 and 1 along u, 2 and 3 along v.
+vec3 half_plane(Sight sight, vec2 crystal, vec4 rectangle, int edge)
 {
-    bool along_u = edge < 2;
-    vec4 row = along_u ? sight.along_u : sight.along_v;
-    vec2 span = along_u ? middle_half_mm.xz : middle_half_mm.yw;
+    bool is_u = edge < 2;
+    vec4 row = is_u ? sight.along_u : sight.along_v;
+    vec2 span = is_u ? rectangle.xz : rectangle.yw;
     float sign = (edge & 1) == 0 ? 1.0 : -1.0;
     float shift = row.w - (span.x - sign * span.y);
     float height = sight.denominator.w;

@@ -20,9 +20,8 @@ static void wake(void *user)
 
 void early_place_begin(struct early_place *early, const lr_operator_params *params)
 {
-    if (!early->has_begun && may_be_cuda(params->backend)) {
+    if (!early->waking.is_running && may_be_cuda(params->backend)) {
         early->device = params->device;
-        early->has_begun = true;
         lr_background_start(&early->waking, wake, early);
     }
 }
@@ -30,5 +29,4 @@ void early_place_begin(struct early_place *early, const lr_operator_params *para
 void early_place_end(struct early_place *early)
 {
     lr_background_wait(&early->waking);
-    early->has_begun = false;
 }

@@ -14,7 +14,6 @@
 struct early_place {
     struct lr_background waking;
     int device;
-    bool has_begun;
 };
 
 /* Where a CUDA backend may come of params. Nothing is said where there is no device: who needs it says so. */

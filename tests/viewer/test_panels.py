@@ -243,8 +243,8 @@ class Curves(ViewTest):
             last = iterations[-1]["log_likelihood"] if iterations else 0
             self.assertEqual(values[4 * k:4 * k + 3], [k + 1, 3, len(iterations)])
             self.assertLessEqual(abs(values[4 * k + 3] - last), 1e-5 * abs(last))
-        _, said = self.view([*READY, "record 4", "wait"], "--record", run, code=3)
-        self.assertIn("there is no frame 4: frames of the record that is open: 3", said)
+        _, said = self.view([*READY, "record 4", "wait"], "--record", run, code=2)
+        self.assertIn("there is no frame 4 of a run: 3 are there", said)
 
 
 class Recon(ViewTest):

@@ -514,13 +514,7 @@ static lr_status act_record(struct app *app, const struct command_words *words)
 {
     int number = 0;
     LR_TRY(command_integer(app, words, 1, &number));
-    if (number < 1 || number > app->record.record.num_images) {
-        return lr_error(&app->log, LR_BAD_INPUT,
-                        "there is no frame %d: frames of the record that is open: %d", number,
-                        app->record.record.num_images);
-    }
-    record_tool_show(app, number - 1);
-    return LR_OK;
+    return record_tool_show(app, number);
 }
 
 static lr_status act_direct(struct app *app, const struct command_words *words)

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "viewer/tools/record_tool.h"
 
+#include "base/log.h"
 #include "viewer/frame/app.h"
 #include "viewer/frame/panels.h"
 #include "viewer/tools/tools.h"
@@ -20,23 +21,24 @@ lr_status record_tool_open(struct app *app, const char *path)
     lr_run_record_finish(&tool->record);
     tool->record = record;
     snprintf(tool->path, sizeof(tool->path), "%s", path);
-    record_tool_show(app, 0);
     app->tool = TOOL_LIVE;
     app->wants_tool = true;
-    return LR_OK;
+    return record_tool_show(app, 1);
 }
 
-void record_tool_show(struct app *app, int image)
+lr_status record_tool_show(struct app *app, int number)
 {
     struct record_tool *tool = &app->record;
-    if (image < 0 || image >= tool->record.num_images) {
-        return;
+    if (number < 1 || number > tool->record.num_images) {
+        return lr_error(&app->log, LR_USAGE, "there is no frame %d of a run: %d are there", number,
+                        tool->record.num_images);
     }
-    tool->shown = image;
-    for (int curve = 0; curve < LR_RUN_CURVES && tool->record.images[image].count > 0; curve++) {
-        lr_run_image_by_seconds(&tool->record.images[image], (enum lr_run_curve)curve,
-                                RECORD_PLACES, tool->timed[curve]);
+    tool->shown = number - 1;
+    const struct lr_run_image *image = &tool->record.images[tool->shown];
+    for (int curve = 0; curve < LR_RUN_CURVES && image->count > 0; curve++) {
+        lr_run_image_by_seconds(image, (enum lr_run_curve)curve, RECORD_PLACES, tool->timed[curve]);
     }
+    return LR_OK;
 }
 
 void record_tool_close(struct app *app)
@@ -46,6 +48,11 @@ void record_tool_close(struct app *app)
 }
 
 /* --- its panel --- */
+
+static bool takes_time(const struct lr_run_image *image)
+{
+    return image->count > 0 && image->seconds[image->count - 1] > image->seconds[0];
+}
 
 static void show_curve(struct app *app, enum lr_run_curve which)
 {
@@ -65,7 +72,7 @@ static void show_curve(struct app *app, enum lr_run_curve which)
                              .is_counted = true,
                              .title = titles[which],
                              .x_label = "iteration"};
-    if (tool->by_seconds) {
+    if (tool->by_seconds && takes_time(image)) {
         curve.values = tool->timed[which];
         curve.count = RECORD_PLACES;
         curve.x[0] = (double)image->seconds[0];
@@ -89,14 +96,9 @@ static void show_head(struct app *app)
         const int range[2] = {1, record->num_images};
         int number = tool->shown + 1;
         if (ui_slide("frame##record", &number, range)) {
-            record_tool_show(app, number - 1);
+            (void)record_tool_show(app, number);
         }
     }
-}
-
-static bool takes_time(const struct lr_run_image *image)
-{
-    return image->count > 0 && image->seconds[image->count - 1] > image->seconds[0];
 }
 
 void record_tool_panel(struct app *app)
@@ -109,8 +111,6 @@ void record_tool_panel(struct app *app)
     if (takes_time(&tool->record.images[tool->shown])) {
         ui_check("by seconds", &tool->by_seconds);
         ui_hint("on straight lines between iterations, with the first image too");
-    } else {
-        tool->by_seconds = false;
     }
     for (int curve = 0; curve < LR_RUN_CURVES; curve++) {
         if (tool->record.images[tool->shown].has[curve]) {

@@ -25,8 +25,8 @@ struct record_tool {
 lr_status record_tool_open(struct app *app, const char *path);
 void record_tool_close(struct app *app);
 
-/* That image, of those that there are; nothing where no record is open. */
-void record_tool_show(struct app *app, int image);
+/* Of the run's images that one, from 1. errors: LR_USAGE where there is none of that number, said to the user. */
+lr_status record_tool_show(struct app *app, int number);
 
 /* Nothing where no record is open. */
 void record_tool_panel(struct app *app);
