@@ -11,6 +11,7 @@
 // shape:     groups: lines, slabs
 // invariant: sums are integers, the same bits in every run, but where sums_are_floats
 // variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1; KEPT=1 TOF=1; KEPT=1 LINE=1; KEPT=1 ADD_ZEROS=1; KEPT=1 LINE=1 ADD_ZEROS=1
+#include "common/atomic64.glsl"
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #include "listmode/sums.glsl"
@@ -354,12 +355,21 @@ void add_float(int voxel, int sum)
     }
 }
 
+#ifdef LR_HAS_ATOMIC64
+void add_whole(int voxel, uvec2 words)
+{
+    if (words != uvec2(0u)) {
+        ADD_TO_WORDS(voxel, words)
+    }
+}
+#else
 void add_high(int word, uint high)
 {
     if (high != 0u) {
         atomicAdd(sums[word], high);
     }
 }
+#endif
 
 // Four sums, so that the device waits for the old low words of all of them at once.
 void add_sums(int voxel, ivec4 four)
@@ -373,6 +383,12 @@ void add_sums(int voxel, ivec4 four)
     }
     uvec2 a = cell_words(four.x, cell_bits), b = cell_words(four.y, cell_bits);
     uvec2 c = cell_words(four.z, cell_bits), d = cell_words(four.w, cell_bits);
+#ifdef LR_HAS_ATOMIC64
+    add_whole(voxel, a);
+    add_whole(voxel + GROUP, b);
+    add_whole(voxel + 2 * GROUP, c);
+    add_whole(voxel + 3 * GROUP, d);
+#else
     uvec4 low = uvec4(a.x, b.x, c.x, d.x), high = uvec4(a.y, b.y, c.y, d.y), old = uvec4(0u);
     int at = 2 * voxel;
     old.x = low.x != 0u ? atomicAdd(sums[at], low.x) : 0u;
@@ -384,6 +400,7 @@ void add_sums(int voxel, ivec4 four)
     add_high(at + 1 + 2 * GROUP, high.y);
     add_high(at + 1 + 4 * GROUP, high.z);
     add_high(at + 1 + 6 * GROUP, high.w);
+#endif
 }
 
 int cell_at(int k, int count)
