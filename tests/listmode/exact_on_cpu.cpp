@@ -22,14 +22,19 @@ void add(float *to, float number)
 template <class Each> void each_event(const lr_cuda_list_pass &pass, Each &&each)
 {
     cudaStreamSynchronize(static_cast<cudaStream_t>(pass.stream));
+    int warps = 0;
     for (int k = 0; k < pass.num_chunks; k++) {
         const lr_cuda_list_chunk &chunk = pass.chunks[k];
-        if (chunk.count > pass.longest_chunk) {
-            throw "a chunk that is longer than the longest one";
+        if (chunk.warp != warps) {
+            throw "a chunk whose warps do not follow those before it";
         }
+        warps += (chunk.count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
         for (int event = 0; event < chunk.count; event++) {
             each(pass.frames[chunk.axis], chunk.has_tof != 0, chunk.begin + event);
         }
+    }
+    if (warps != pass.num_warps) {
+        throw "warps without events, or events without warps";
     }
 }
 

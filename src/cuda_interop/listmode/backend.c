@@ -224,6 +224,7 @@ static lr_status take_batch(struct project *project, const struct lr_cuda_list_b
     project->pass.num_chunks = batch->num_chunks;
     project->pass.num_jobs = batch->num_jobs;
     project->pass.longest_chunk = batch->longest_chunk;
+    project->pass.num_warps = batch->num_warps;
     LR_TRY(project->launch(cuda, &project->pass));
     return cuda->are_streamed ? lr_cuda_list_stream_leave(&cuda->streaming) : LR_OK;
 }

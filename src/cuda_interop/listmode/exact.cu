@@ -10,9 +10,11 @@
 namespace
 {
 
-/* Of a block; so many blocks of a multiprocessor at once are 14 % faster than three on an H200, and 6 % than
- * five. */
-constexpr unsigned threads = 128, blocks_at_once = 4;
+/* Of a block, a warp: it makes room for the next one as soon as it has ended. */
+#ifndef LR_FORWARD_THREADS
+#define LR_FORWARD_THREADS 32
+#endif
+constexpr unsigned threads = LR_FORWARD_THREADS, blocks_at_once = 512 / threads;
 
 /* --- where the image is --- */
 
@@ -23,25 +25,47 @@ struct atomic_add {
     }
 };
 
-/* A group's last events have the largest windows and take the longest: they go first, so that nothing waits for
- * them at the end. */
-__device__ const lr_cuda_list_chunk &chunk_of_block(const lr_cuda_list_pass &pass)
+/* Of num_chunks that begin one after the other, the one that has a warp. */
+__device__ int chunk_of_warp(const lr_cuda_list_pass &pass, int warp)
 {
-    return pass.chunks[gridDim.y - 1 - blockIdx.y];
+    int low = 0, high = pass.num_chunks;
+    while (high - low > 1) {
+        const int middle = (low + high) / 2;
+        (pass.chunks[middle].warp <= warp ? low : high) = middle;
+    }
+    return low;
 }
+
+/* The event of a thread. A group's last events have the largest windows and take the longest: they go first, so
+ * that nothing waits for them at the end. */
+struct thread_event {
+    bool is_there, has_tof;
+    int axis;
+    int64_t k;
+
+    __device__ explicit thread_event(const lr_cuda_list_pass &pass)
+    {
+        const int number = (int)((blockIdx.x * threads + threadIdx.x) / LR_CUDA_LIST_WARP);
+        const int warp = pass.num_warps - 1 - number;
+        const lr_cuda_list_chunk &chunk = pass.chunks[chunk_of_warp(pass, warp)];
+        const int event =
+            (warp - chunk.warp) * LR_CUDA_LIST_WARP + (int)threadIdx.x % LR_CUDA_LIST_WARP;
+        is_there = warp >= 0 && event < chunk.count;
+        has_tof = chunk.has_tof != 0;
+        axis = chunk.axis;
+        k = chunk.begin + event;
+    }
+};
 
 template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
-    const lr_cuda_list_chunk &chunk = chunk_of_block(pass);
-    const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    const int64_t k = chunk.begin + event;
-    const bool has_event =
-        event < chunk.count && (chunk.has_tof != 0) == Tof && place_of(pass, k) >= 0;
-    const lane_group lanes = whole_warp().where(has_event);
-    if (has_event) {
-        exact_forward<Leaning, Tof>(pass, pass.frames[chunk.axis], k, lanes);
+    const thread_event event(pass);
+    const bool is_asked = event.is_there && event.has_tof == Tof && place_of(pass, event.k) >= 0;
+    const lane_group lanes = whole_warp().where(is_asked);
+    if (is_asked) {
+        exact_forward<Leaning, Tof>(pass, pass.frames[event.axis], event.k, lanes);
     }
 }
 
@@ -49,14 +73,11 @@ template <bool Leaning, bool Tof>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
-    const lr_cuda_list_chunk &chunk = chunk_of_block(pass);
-    const int event = (int)(blockIdx.x * threads + threadIdx.x);
-    const int64_t k = chunk.begin + event;
-    const bool has_event =
-        event < chunk.count && (chunk.has_tof != 0) == Tof && value_at(pass, k) != 0.0f;
-    const lane_group lanes = whole_warp().where(has_event);
-    if (has_event) {
-        exact_back<Leaning, Tof>(pass, pass.frames[chunk.axis], k, lanes, atomic_add());
+    const thread_event event(pass);
+    const bool is_asked = event.is_there && event.has_tof == Tof && value_at(pass, event.k) != 0.0f;
+    const lane_group lanes = whole_warp().where(is_asked);
+    if (is_asked) {
+        exact_back<Leaning, Tof>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
     }
 }
 
@@ -121,10 +142,10 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 using kernel = void (*)(const lr_cuda_list_pass);
 
 /* kernels: without time of flight, with it. */
-int launch_by_chunks(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
+int launch_by_warps(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
 {
-    const dim3 blocks(((unsigned)pass.longest_chunk + threads - 1) / threads,
-                      (unsigned)pass.num_chunks);
+    constexpr unsigned warps = threads / LR_CUDA_LIST_WARP;
+    const unsigned blocks = ((unsigned)pass.num_warps + warps - 1) / warps;
     for (int tof = 0; tof < 2; tof++) {
         if (pass.has_events[tof]) {
             kernels[tof]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(pass);
@@ -135,12 +156,12 @@ int launch_by_chunks(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
 
 template <bool Leaning> int launch_forward(const lr_cuda_list_pass &pass)
 {
-    return launch_by_chunks({forward<Leaning, false>, forward<Leaning, true>}, pass);
+    return launch_by_warps({forward<Leaning, false>, forward<Leaning, true>}, pass);
 }
 
 template <bool Leaning> int launch_back(const lr_cuda_list_pass &pass)
 {
-    return launch_by_chunks({back<Leaning, false>, back<Leaning, true>}, pass);
+    return launch_by_warps({back<Leaning, false>, back<Leaning, true>}, pass);
 }
 
 template <bool Leaning> int launch_back_in_slabs(const lr_cuda_list_pass &pass)

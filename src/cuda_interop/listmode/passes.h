@@ -17,6 +17,7 @@ enum {
     LR_CUDA_LIST_THREADS = 768,                /* of a block that projects, at most */
     LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
+    LR_CUDA_LIST_WARP = 32,
     LR_CUDA_LIST_AXES = 3
 };
 
@@ -118,6 +119,7 @@ typedef struct lr_cuda_list_chunk {
     int32_t has_tof;
     int32_t slabs;
     int64_t partial; /* sums of slab s are at partial + s count */
+    int32_t warp;    /* the first one of those that go through chunks */
 } lr_cuda_list_chunk;
 
 /* A block's work. */
@@ -144,6 +146,7 @@ typedef struct lr_cuda_list_pass {
     const lr_cuda_list_job *jobs;
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk; /* events */
+    int32_t num_warps;     /* that go through chunks, LR_CUDA_LIST_WARP events each */
     int32_t threads;       /* of a block */
     int64_t shared_bytes;  /* that a block takes; 0 = no frame is tiled */
     int64_t shared_room;   /* that a block could have */

@@ -15,6 +15,9 @@
 enum {
     JOBS_PER_PROCESSOR = 4,       /* usually, so that none waits long for another */
     EXACT_JOBS_PER_PROCESSOR = 8, /* each has more to do */
+    JOBS_OF_REST = 2,             /* in an order: for each processor, of what is still left, */
+    LEAST_JOBS = 16,              /* as long as jobs are not shorter than so many would be, */
+    EXACT_LEAST_JOBS = 64,        /* of exact elements */
     LONGEST_CHUNK = 1 << 16,
     LEAST_SLICES = 2, /* of a slab: fewer are not worth finding each line anew, nor */
     LEAST_PLANES = 4, /* of sample points, in a slab of exact elements */
@@ -217,7 +220,8 @@ struct planning {
     struct lr_cuda_list_plan *plan;
     const struct lr_cuda_list_plan_params *params;
     int64_t chunk_events; /* of the range at hand */
-    int64_t job_work;     /* alike, where the device has an order of its own */
+    int64_t launch_work;  /* of each of its launches, where the device has an order of its own */
+    int64_t dealt_work;   /* of the launch at hand */
 };
 
 /* Events of a group that are to be a chunk. */
@@ -319,6 +323,7 @@ static lr_status open_batch(struct planning *planning, int64_t begin)
     LR_TRY(lr_grow(&plan->batches, &plan->batch_room, plan->num_batches + 1, &items));
     plan->batches[plan->num_batches++] = (struct lr_cuda_list_batch){
         .begin = begin, .chunk = plan->num_chunks, .job = plan->num_jobs};
+    planning->dealt_work = 0;
     return LR_OK;
 }
 
@@ -377,6 +382,7 @@ static void take_needs(struct planning *planning, const lr_cuda_list_frame *fram
     plan->shared_bytes = frame->is_tiled ? larger(plan->shared_bytes, bytes) : plan->shared_bytes;
     batch->num_chunks++;
     batch->longest_chunk = (int32_t)larger(batch->longest_chunk, chunk->count);
+    batch->num_warps += (chunk->count + LR_CUDA_LIST_WARP - 1) / LR_CUDA_LIST_WARP;
     batch->num_partial += (int64_t)chunk->slabs * chunk->count;
     batch->num_events += chunk->count;
     plan->most_partial = larger(plan->most_partial, batch->num_partial);
@@ -397,7 +403,8 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
                                       .axis = axis,
                                       .has_tof = lr_listmode_group_has_tof(group),
                                       .slabs = slabs,
-                                      .partial = batch->num_partial};
+                                      .partial = batch->num_partial,
+                                      .warp = batch->num_warps};
     LR_TRY(lr_grow(&plan->chunks, &plan->chunk_room, plan->num_chunks + 1, &items));
     LR_TRY(add_jobs(planning, portion, slabs));
     plan->chunks[plan->num_chunks++] = chunk;
@@ -405,13 +412,17 @@ static lr_status add_chunk(struct planning *planning, int group, const struct po
     return LR_OK;
 }
 
+static int64_t most_sums(const struct lr_cuda_list_plan_params *params)
+{
+    return params->most_partial > 0 ? params->most_partial : usual_partial;
+}
+
 static bool is_full(const struct planning *planning, int64_t more)
 {
     const struct lr_cuda_list_batch *batch =
         &planning->plan->batches[planning->plan->num_batches - 1];
-    const int64_t asked = planning->params->most_partial;
     const int64_t most_events = planning->params->most_events;
-    return batch->num_partial > (asked > 0 ? asked : usual_partial) ||
+    return batch->num_partial > most_sums(planning->params) ||
            (most_events > 0 && batch->num_events > 0 && batch->num_events + more > most_events);
 }
 
@@ -439,8 +450,28 @@ static struct portion widen(const struct portion *portion, int64_t end)
     return wider;
 }
 
+static int64_t all_work(const struct portion *portion)
+{
+    return work_of(portion, (const int32_t[2]){0, INT32_MAX});
+}
+
+/* Of the next job. All are alike where their number is asked for; else they become shorter: the first ones are
+ * few, as each slab takes a while to begin and to end, and the last ones keep no processor waiting. */
+static int64_t find_job_work(const struct planning *planning)
+{
+    const struct lr_cuda_list_plan_params *params = planning->params;
+    if (params->jobs_each > 0) {
+        return planning->launch_work / jobs_of(params) + 1;
+    }
+    const bool is_exact = params->model->kernel == LR_LISTMODE_EXACT;
+    const int64_t most_jobs = is_exact ? EXACT_LEAST_JOBS : LEAST_JOBS;
+    const int64_t least = planning->launch_work / (most_jobs * params->processors);
+    const int64_t rest = planning->launch_work - planning->dealt_work;
+    return larger(rest / (JOBS_OF_REST * params->processors), least) + 1;
+}
+
 /* The next events of a group in the device's order, so many that each of their slabs is as much work as
- * all jobs are, and not many more slabs than these need. */
+ * the next job is to be, and not many more slabs than these need. */
 static struct portion next_ordered(const struct planning *planning, int64_t r, int group,
                                    int64_t first)
 {
@@ -454,12 +485,13 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
                                             (first - ends[0]) / LR_CUDA_LIST_PIECE,
                                   .line_work = line_work(planning)};
     struct portion portion = widen(&empty, ends[1]);
+    const int64_t job_work = find_job_work(planning);
     int64_t work = work_of(&portion, portion.slices);
     while (portion.events[1] < ends[1] && portion.events[1] - first < LONGEST_CHUNK) {
         const struct portion wider = widen(&portion, ends[1]);
         const int64_t slabs = slabs_for(planning, frame, portion.slices[1] - portion.slices[0]);
         const int64_t more = slabs_for(planning, frame, wider.slices[1] - wider.slices[0]);
-        const int64_t enough = planning->job_work * slabs;
+        const int64_t enough = job_work * slabs;
         if (work >= enough || (more > slabs && 2 * work >= enough)) {
             break;
         }
@@ -482,6 +514,7 @@ static lr_status plan_group(struct planning *planning, int64_t r, int group)
             LR_TRY(open_batch(planning, portion.events[0]));
         }
         LR_TRY(add_chunk(planning, group, &portion));
+        planning->dealt_work += portion.pieces != NULL ? all_work(&portion) : 0;
     }
     return LR_OK;
 }
@@ -505,8 +538,14 @@ static void sort_jobs(struct lr_cuda_list_plan *plan, int64_t first_batch)
     }
 }
 
-/* Of a job, where the device has an order of its own. */
-static int64_t find_job_work(const struct planning *planning, int64_t r)
+static int64_t count_launches(const struct planning *planning, int64_t r)
+{
+    const int64_t most = most_sums(planning->params);
+    return (count_sums(planning, r) + most - 1) / most;
+}
+
+/* Of each launch, about, where the device has an order of its own. */
+static int64_t find_launch_work(const struct planning *planning, int64_t r)
 {
     const struct lr_cuda_list_order *order = planning->params->order;
     int64_t work = 0;
@@ -516,9 +555,9 @@ static int64_t find_job_work(const struct planning *planning, int64_t r)
                                     .pieces =
                                         order->pieces + order->first[r * LR_LISTMODE_GROUPS + g],
                                     .line_work = line_work(planning)};
-        work += work_of(&all, (const int32_t[2]){0, INT32_MAX});
+        work += all_work(&all);
     }
-    return work / jobs_of(planning->params) + 1;
+    return work / count_launches(planning, r);
 }
 
 static lr_status plan_range(struct planning *planning, int64_t r)
@@ -529,7 +568,7 @@ static lr_status plan_range(struct planning *planning, int64_t r)
         return LR_OK;
     }
     planning->chunk_events = find_chunk_events(planning, r);
-    planning->job_work = find_job_work(planning, r);
+    planning->launch_work = find_launch_work(planning, r);
     LR_TRY(open_batch(planning, groups[0]));
     for (int group = 0; group < LR_LISTMODE_GROUPS; group++) {
         LR_TRY(plan_group(planning, r, group));

@@ -27,6 +27,7 @@ struct lr_cuda_list_batch {
     int64_t chunk, job; /* the first ones */
     int32_t num_chunks, num_jobs;
     int32_t longest_chunk;
+    int32_t num_warps;
     int64_t num_partial; /* sums */
     int64_t num_events;
 };
