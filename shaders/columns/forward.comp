@@ -16,7 +16,7 @@
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
     float voxels[];
 };
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
     float lors[];
 };
 
@@ -92,8 +92,9 @@ void main()
     cells.y = j.centre.w > 0.0 ? cells.y : j.counts.y - 1 - cells.y;
     Cells forth = make_cells(on_i, on_j, cells);
     Cells back = make_cells(on_j, on_i, cells.yx);
-    float sum = 0.0;
-    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
+    uint block = pair.first + uint(pr * num_axial);
+    float sum = first.z > 0 && qs < num_axial ? lors[block + uint(qs)] : 0.0;
+    for (int begin = first.z; begin < end_of_part(tube); begin += COLUMN_GROUP) {
         barrier();
         if (thread < (COLUMN_GROUP + 31) / 32) {
             hits[thread] = 0u;
@@ -122,13 +123,13 @@ void main()
     }
     if (qs < num_axial) {
         Strip whole = no_strip; // of the mask, only the block and the roles matter
-        whole.first = pair.first + uint(pr * num_axial);
+        whole.first = block;
         whole.i_is_primary = true;
         bool counts = true;
 #ifdef MASKS
         counts = axial_allowed(pair, whole, cells);
 #endif
-        int points = num_samples.x * num_samples.y * num_samples.z;
-        lors[whole.first + uint(qs)] = counts ? sum / float(points) : 0.0;
+        int points = is_last_part() ? num_samples.x * num_samples.y * num_samples.z : 1;
+        lors[block + uint(qs)] = counts ? sum / float(points) : 0.0;
     }
 }

@@ -30,7 +30,7 @@ layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
     float voxels[];
 };
 #endif
-layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Lors {
+layout(std430, binding = LR_BIND_OUTPUT) buffer Lors {
     float lors[];
 };
 
@@ -165,10 +165,10 @@ void find_strips(Tube tube, int begin)
     barrier();
 }
 
-vec4 tube_sum(Tube tube, Cells cells, bool wanted)
+// Added to what earlier dispatches have found.
+vec4 tube_sum(Tube tube, Cells cells, bool wanted, vec4 sum)
 {
-    vec4 sum = vec4(0.0);
-    for (int begin = 0; begin < tube.count; begin += COLUMN_GROUP) {
+    for (int begin = first.z; begin < end_of_part(tube); begin += COLUMN_GROUP) {
         find_strips(tube, begin);
         // As many as there are candidates: nothing that compilers know, and write out.
         int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
@@ -182,6 +182,15 @@ vec4 tube_sum(Tube tube, Cells cells, bool wanted)
 }
 
 // A LOR of a block and its mirror image.
+vec2 read_both(uint block, int at, int num_axial)
+{
+#ifdef MIRROR
+    return vec2(lors[block + uint(at)], lors[block + uint(num_axial - 1 - at)]);
+#else
+    return vec2(lors[block + uint(at)], 0.0);
+#endif
+}
+
 void write_both(uint block, int at, int num_axial, vec2 sum)
 {
     lors[block + uint(at)] = sum.x;
@@ -212,13 +221,26 @@ void main()
     ivec2 qs = ivec2(min(at, end - 1) / stacks.count_b, min(at, end - 1) % stacks.count_b);
     bool wanted = at < end && is_wanted(stacks, qs);
     Tube tube = make_tube(stacks.a, stacks.b, ivec2(pr / across.y, pr % across.y));
-    vec4 sum = tube_sum(tube, make_cells(stacks, qs), wanted);
-    if (wanted) {
-        sum /= float(num_samples.x * num_samples.y * num_samples.z);
-        write_both(stacks.first + uint(pr * num_axial), at, num_axial, sum.xy);
+    uint block = stacks.first + uint(pr * num_axial);
 #ifdef HALF_TURN
-        if (stacks.image != LR_NONE && int(stacks.image) != pair) {
-            write_both(image_block(stacks, tube.pr, across), image_place(stacks, qs), num_axial, sum.zw);
+    bool has_image = stacks.image != LR_NONE && int(stacks.image) != pair;
+    uint turned = has_image ? image_block(stacks, tube.pr, across) : 0u;
+    int turned_at = has_image ? image_place(stacks, qs) : 0;
+#endif
+    vec4 sum = vec4(0.0);
+    if (wanted && first.z > 0) {
+        sum.xy = read_both(block, at, num_axial);
+#ifdef HALF_TURN
+        sum.zw = has_image ? read_both(turned, turned_at, num_axial) : vec2(0.0);
+#endif
+    }
+    sum = tube_sum(tube, make_cells(stacks, qs), wanted, sum);
+    if (wanted) {
+        sum /= is_last_part() ? float(num_samples.x * num_samples.y * num_samples.z) : 1.0;
+        write_both(block, at, num_axial, sum.xy);
+#ifdef HALF_TURN
+        if (has_image) {
+            write_both(turned, turned_at, num_axial, sum.zw);
         }
 #endif
     }

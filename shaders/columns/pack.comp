@@ -7,7 +7,7 @@
 //
 // reads:  image [across 1][across 0][along]
 // writes: four values a voxel, in the same order
-// shape:  one thread a voxel
+// shape:  any number of threads, which take voxels in turn
 #include "columns/scene.glsl"
 
 layout(std430, binding = LR_BIND_COLUMN_IMAGE) readonly buffer Image {
@@ -19,13 +19,11 @@ layout(std430, binding = LR_BIND_OUTPUT) writeonly buffer Packed {
 
 void main()
 {
-    int voxel = int(gl_GlobalInvocationID.x);
-    if (voxel >= count.w) {
-        return;
+    int along = num_points.z / num_samples.z, threads = int(gl_NumWorkGroups.x) * COLUMN_GROUP;
+    for (int voxel = int(gl_GlobalInvocationID.x); voxel < count.w; voxel += threads) {
+        int row = voxel / along * along, k = voxel - row;
+        int turned = count.w - along - row;
+        packed_voxels[voxel] = vec4(voxels[voxel], voxels[row + along - 1 - k], voxels[turned + k],
+                                    voxels[turned + along - 1 - k]);
     }
-    int along = num_points.z / num_samples.z;
-    int row = voxel / along * along, k = voxel - row;
-    int turned = count.w - along - row;
-    packed_voxels[voxel] = vec4(voxels[voxel], voxels[row + along - 1 - k], voxels[turned + k],
-                                voxels[turned + along - 1 - k]);
 }

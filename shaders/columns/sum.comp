@@ -6,6 +6,7 @@
 //
 // reads:     voxel sums [share][voxel]; count.z shares of count.w voxels
 // writes:    voxels
+// shape:     any number of threads, which take voxels in turn
 // invariant: sums are added in a fixed order
 #include "columns/scene.glsl"
 
@@ -15,14 +16,13 @@ layout(std430, binding = LR_BIND_COLUMN_IMAGE) buffer Shares {
 
 void main()
 {
-    int voxel = int(gl_GlobalInvocationID.x);
-    if (voxel >= count.w) {
-        return;
+    int threads = int(gl_NumWorkGroups.x) * COLUMN_GROUP;
+    for (int voxel = int(gl_GlobalInvocationID.x); voxel < count.w; voxel += threads) {
+        float sum = 0.0;
+        for (int k = 0; k < count.z; k++) {
+            sum += shares[k * count.w + voxel];
+            shares[k * count.w + voxel] = 0.0;
+        }
+        shares[voxel] = sum;
     }
-    float sum = 0.0;
-    for (int k = 0; k < count.z; k++) {
-        sum += shares[k * count.w + voxel];
-        shares[k * count.w + voxel] = 0.0;
-    }
-    shares[voxel] = sum;
 }

@@ -41,6 +41,14 @@ static inline int gl_divide_up(int64_t count, int64_t size)
     return (int)((count + size - 1) / size);
 }
 
+/* The same for a pass whose threads go on to others: no more than every OpenGL allows along an axis. */
+static inline int gl_groups_in_turn(int64_t count, int64_t size)
+{
+    enum { ALLOWED_GROUPS = 65535 };
+    const int64_t groups = (count + size - 1) / size;
+    return groups < ALLOWED_GROUPS ? (int)groups : ALLOWED_GROUPS;
+}
+
 /* Everything one draw or dispatch depends on; zero fields are defaults. Nothing is kept. */
 struct gl_pass {
     const char *label; /* required */

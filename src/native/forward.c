@@ -72,19 +72,45 @@ static int64_t list_jobs(const struct forward *forward, struct job *jobs)
 
 struct target {
     float *values; /* of the job, block by block */
+    double *sums;  /* where they go on to */
+    bool *are_new; /* of each block: something was added to its values */
+    int64_t num_blocks;
     int64_t first_block, block_size;
     const float *points; /* image at the points of the column */
+    float *room;         /* for them */
 };
 
 static lr_status scatter(void *user, const struct lr_native_part *part)
 {
     const struct target *target = user;
-    float *block = target->values + (part->block - target->first_block) * target->block_size;
+    const int64_t number = part->block - target->first_block;
+    float *block = target->values + number * target->block_size;
     const float value = target->points[part->k];
+    target->are_new[number] = true;
     for (int n = 0; n < part->count; n++) {
         block[part->offset[n]] += part->weight[n] * value;
     }
     return LR_OK;
+}
+
+static void add_block(const struct target *target, int64_t number)
+{
+    float *values = target->values + number * target->block_size;
+    double *sums = target->sums + number * target->block_size;
+    for (int64_t k = 0; k < target->block_size; k++) {
+        sums[k] += (double)values[k];
+        values[k] = 0.0f;
+    }
+    target->are_new[number] = false;
+}
+
+static void add_to_sums(const struct target *target)
+{
+    for (int64_t number = 0; number < target->num_blocks; number++) {
+        if (target->are_new[number]) {
+            add_block(target, number);
+        }
+    }
 }
 
 /* The image along one column of points; NULL where it is all 0. */
@@ -105,35 +131,51 @@ static const float *column_values(const struct forward *forward, int x, int y, f
     return any ? room : NULL;
 }
 
+static lr_status visit_column(const struct forward *forward, struct lr_native_view *view,
+                              const struct lr_native_visit *visit, const int at[2])
+{
+    const struct lr_native_scene *scene = &forward->native->scene;
+    struct target *target = visit->user;
+    LR_TRY(lr_native_ask(view));
+    target->points = column_values(forward, at[0], at[1], target->room);
+    if (target->points == NULL) {
+        return LR_OK;
+    }
+    const struct lr_native_column column = {
+        .point = {scene->points[0][at[0]], scene->points[1][at[1]]},
+        .along = scene->points[2],
+        .count = scene->num_points[2],
+        .wanted = target->points};
+    LR_TRY(lr_native_visit_column(view, visit, &column));
+    if (lr_native_sums_each_column(scene, visit->pair)) {
+        add_to_sums(target);
+    }
+    return LR_OK;
+}
+
 static lr_status visit_columns(const struct forward *forward, struct lr_native_view *view,
-                               const struct lr_native_visit *visit, float *room)
+                               const struct lr_native_visit *visit)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_hull hull = lr_native_make_hull(scene, visit->pair, &visit->range);
-    struct target *target = visit->user;
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
     for (int y = rows[0]; y < rows[1]; y++) {
         lr_native_hull_columns(scene, &hull, y, columns);
         for (int x = columns[0]; x < columns[1]; x++) {
-            LR_TRY(lr_native_ask(view));
-            target->points = column_values(forward, x, y, room);
-            if (target->points != NULL) {
-                const struct lr_native_column column = {
-                    .point = {scene->points[0][x], scene->points[1][y]},
-                    .along = scene->points[2],
-                    .count = scene->num_points[2],
-                    .wanted = target->points};
-                LR_TRY(lr_native_visit_column(view, visit, &column));
-            }
+            LR_TRY(visit_column(forward, view, visit, (const int[2]){x, y}));
+        }
+        if (lr_native_sums_row(y)) {
+            add_to_sums(visit->user);
         }
     }
+    add_to_sums(visit->user);
     return LR_OK;
 }
 
 /* From blocks to the order of files; LORs out of coincidence are 0. */
 static void store(const struct forward *forward, const struct lr_native_visit *visit,
-                  const float *blocks, float *values)
+                  const double *sums, float *values)
 {
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct lr_native_pair *pair = &scene->pairs[visit->pair];
@@ -145,17 +187,37 @@ static void store(const struct forward *forward, const struct lr_native_visit *v
         for (int cj = 0; cj < j->num_columns; cj++) {
             for (int q = 0; q < i->num_cells; q++) {
                 float *row = values + lr_native_crystal(i, ci, q) * crystals;
-                for (int s = 0; s < j->num_cells; s++, blocks++) {
+                for (int s = 0; s < j->num_cells; s++, sums++) {
                     const int cell = q * j->num_cells + s;
                     const bool allowed =
                         (pair->along == NULL || pair->along[cell] != 0.0f) &&
                         (!is_full || lr_native_allowed(scene, visit->pair, (const int[2]){ci, cj},
                                                        (const int[2]){q, s}));
-                    row[lr_native_crystal(j, cj, s)] = allowed ? *blocks * scale : 0.0f;
+                    row[lr_native_crystal(j, cj, s)] = allowed ? (float)*sums * scale : 0.0f;
                 }
             }
         }
     }
+}
+
+static bool open_target(struct target *target, const struct lr_native_scene *scene)
+{
+    const lr_log *log = scene->params.log;
+    const int64_t values = target->num_blocks * target->block_size;
+    target->values = lr_alloc(values, sizeof(*target->values), "LOR values", log);
+    target->sums = lr_alloc(values, sizeof(*target->sums), "LOR values", log);
+    target->are_new = lr_alloc(target->num_blocks, sizeof(*target->are_new), "LOR values", log);
+    target->room = lr_alloc(scene->num_points[2], sizeof(*target->room), "LOR values", log);
+    return target->values != NULL && target->sums != NULL && target->are_new != NULL &&
+           target->room != NULL;
+}
+
+static void close_target(struct target *target)
+{
+    free(target->values);
+    free(target->sums);
+    free(target->are_new);
+    free(target->room);
 }
 
 static lr_status project_job(void *user, int64_t number, struct lr_native_view *view)
@@ -164,26 +226,22 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     const struct lr_native_scene *scene = &forward->native->scene;
     const struct job *job = &forward->jobs[number];
     const int64_t pair = lr_native_pair_at(forward->list, job->entry);
-    const int64_t size = lr_native_block_size(scene, pair);
     const int num_j = scene->modules[scene->pairs[pair].j].num_columns;
-    const int64_t num_values = (job->end - job->begin) * num_j * size;
-    float *memory = lr_alloc(num_values + scene->num_points[2], sizeof(*memory), "LOR values",
-                             scene->params.log);
-    if (memory == NULL) {
-        return LR_FAILED;
-    }
-    struct target target = {memory, (int64_t)job->begin * num_j, size, NULL};
+    struct target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
+                            .first_block = (int64_t)job->begin * num_j,
+                            .block_size = lr_native_block_size(scene, pair)};
     const struct lr_native_visit visit = {
         .pair = pair,
         .range = {{job->begin, 0}, {job->end, num_j}},
         .take = scatter,
         .user = &target,
     };
-    const lr_status status = visit_columns(forward, view, &visit, memory + num_values);
+    lr_status status = open_target(&target, scene) ? LR_OK : LR_FAILED;
+    status = status == LR_OK ? visit_columns(forward, view, &visit) : status;
     if (status == LR_OK) {
-        store(forward, &visit, memory, forward->values + job->first_value);
+        store(forward, &visit, target.sums, forward->values + job->first_value);
     }
-    free(memory);
+    close_target(&target);
     return status;
 }
 

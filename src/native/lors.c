@@ -32,8 +32,10 @@ struct lors {
     int64_t *groups; /* [num_groups + 1] first entries with the same pair and columns */
     int64_t num_groups;
     const float *columns; /* image, forward */
-    double *sums;         /* image, back */
-    int rows_per_job;     /* of voxels, back */
+    double *totals; /* [num] forward: where values go on to; of the caller's from `first` on */
+    int64_t first;
+    double *sums;     /* image, back */
+    int rows_per_job; /* of voxels, back */
 };
 
 /* --- sorting --- */
@@ -118,7 +120,7 @@ struct meeting {
     bool i_is_primary;
     int x, y;
     double starts[2];
-    float *totals; /* [entries of the group], forward */
+    float *values; /* the caller's, forward */
 };
 
 /* Points that cells q of the primary and s of the secondary may see, with room for rounding: first,
@@ -187,8 +189,8 @@ static void add(const struct meeting *meeting, const struct entry *entry, int k,
                            meeting->x / scene->num_samples[0]) *
                               scene->num_voxels[2] +
                           k / scene->num_samples[2];
-    if (meeting->totals != NULL) {
-        meeting->totals[entry->position] += weight * meeting->lors->columns[voxel];
+    if (meeting->values != NULL) {
+        meeting->values[entry->position] += weight * meeting->lors->columns[voxel];
     } else {
         meeting->lors->sums[voxel] += (double)(weight * entry->value);
     }
@@ -271,6 +273,16 @@ static void meet_column(struct meeting *meeting, const int64_t group[2])
     }
 }
 
+static void add_to_totals(const struct meeting *meeting, const int64_t group[2])
+{
+    const struct lors *lors = meeting->lors;
+    for (int64_t k = group[0]; meeting->values != NULL && k < group[1]; k++) {
+        const int64_t position = lors->entries[k].position;
+        lors->totals[position - lors->first] += (double)meeting->values[position];
+        meeting->values[position] = 0.0f;
+    }
+}
+
 /* A group on the rows of points begin .. end-1. */
 static void meet_group(struct meeting *meeting, int64_t number, const int between[2])
 {
@@ -283,14 +295,22 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);
+    const bool each_column = lr_native_sums_each_column(scene, first->pair);
     const int begin = rows[0] > between[0] ? rows[0] : between[0];
     const int end = rows[1] < between[1] ? rows[1] : between[1];
     for (meeting->y = begin; meeting->y < end; meeting->y++) {
         lr_native_hull_columns(scene, &hull, meeting->y, columns);
         for (meeting->x = columns[0]; meeting->x < columns[1]; meeting->x++) {
             meet_column(meeting, group);
+            if (each_column) {
+                add_to_totals(meeting, group);
+            }
+        }
+        if (lr_native_sums_row(meeting->y)) {
+            add_to_totals(meeting, group);
         }
     }
+    add_to_totals(meeting, group);
 }
 
 /* --- jobs --- */
@@ -304,7 +324,7 @@ static lr_status forward_job(void *user, int64_t job, struct lr_native_view *vie
 {
     const struct forward *forward = user;
     const struct lors *lors = &forward->lors;
-    struct meeting meeting = {.lors = lors, .view = view, .totals = forward->values};
+    struct meeting meeting = {.lors = lors, .view = view, .values = forward->values};
     const int between[2] = {0, view->scene->num_points[1]};
     const int64_t end = (job + 1) * GROUPS_PER_JOB;
     for (int64_t k = job * GROUPS_PER_JOB; k < end && k < lors->num_groups; k++) {
@@ -357,11 +377,13 @@ static lr_status forward_all(struct forward *forward, const struct lr_native_lor
         LR_TRY(fill(&forward->lors, list, NULL, (const int64_t[2]){begin, end}));
         for (int64_t k = begin; k < end; k++) {
             forward->values[k] = 0.0f;
+            forward->lors.totals[k - begin] = 0.0;
         }
+        forward->lors.first = begin;
         LR_TRY(lr_native_run(native, &work,
                              (forward->lors.num_groups + GROUPS_PER_JOB - 1) / GROUPS_PER_JOB));
         for (int64_t k = begin; k < end; k++) {
-            forward->values[k] *= scale;
+            forward->values[k] = (float)forward->lors.totals[k - begin] * scale;
         }
     }
     return LR_OK;
@@ -377,9 +399,12 @@ lr_status lr_native_forward_lors(struct lr_native *native, const struct lr_nativ
     if (status == LR_OK) {
         lr_native_to_columns(&native->scene, image, columns);
         forward.lors.columns = columns;
-        status = forward_all(&forward, list);
+        forward.lors.totals = lr_alloc(list->num < STRETCH ? list->num : STRETCH, sizeof(double),
+                                       "the values of LORs", native->scene.params.log);
+        status = forward.lors.totals != NULL ? forward_all(&forward, list) : LR_FAILED;
     }
     close_lors(&forward.lors);
+    free(forward.lors.totals);
     free(columns);
     return status;
 }

@@ -248,6 +248,19 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
     return visit_roles(&scan, sides);
 }
 
+/* Values of a pair's crystal columns. */
+enum { FEW_CELLS = 256, ROWS_OF_SUMS = 8 };
+
+bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair)
+{
+    return lr_native_block_size(scene, pair) <= FEW_CELLS;
+}
+
+bool lr_native_sums_row(int y)
+{
+    return (y + 1) % ROWS_OF_SUMS == 0;
+}
+
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];

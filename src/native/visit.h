@@ -89,6 +89,12 @@ lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_na
 /* All crystal columns of a pair. */
 struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair);
 
+/* Forward sums are floats, as vectors of them are fast, and a float loses more and more of what is added to it. So
+ * they go on to doubles behind some columns of points: each one where cells are few, and so have many terms,
+ * else those at the end of some rows. The same for whole pairs and single LORs, which have the same bits. */
+bool lr_native_sums_each_column(const struct lr_native_scene *scene, int64_t pair);
+bool lr_native_sums_row(int y);
+
 /* The cells of a pair in the given roles. */
 struct lr_native_axial lr_native_make_axial(const struct lr_native_scene *scene, int64_t pair,
                                             bool i_is_primary);

@@ -10,6 +10,7 @@
 #include "render/method.h"
 #include "vector/place.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -247,6 +248,32 @@ static int64_t find_max_window(const struct lr_compute *compute)
     return (wanted > 0 && wanted < most ? wanted : most) / (int64_t)sizeof(float);
 }
 
+/* Terms of a LOR in the mean, about, from which on they are added up in fixed point: a float, to which threads add
+ * in any order, loses more and more of them. */
+static const double many_terms = 8192.0;
+
+/* Whether any pair's LORs have so many of the points that stand between its modules. */
+static bool has_many_terms(const struct lr_backend_params *params)
+{
+    enum { ELEMENTS_PER_CRYSTAL = 5 }; /* of a point */
+    const lr_grid *grid = params->grid;
+    const double points = (double)lr_grid_num_voxels(grid) * params->samples[0] *
+                          params->samples[1] * params->samples[2];
+    double most = 0.0;
+    for (int m = 0; m < params->scanner->num_modules; m++) {
+        const lr_module *module = &params->scanner->modules[m];
+        const double crystals = (double)module->crystals[0] * module->crystals[1];
+        const double area = crystals * module->pitch_mm[0] * module->pitch_mm[1];
+        double widest = 0.0;
+        for (int k = 0; k < 3; k++) {
+            widest = fmax(widest, grid->size[k] * grid->voxel_mm[k]);
+        }
+        const double share = fmin(area / (widest * widest), 1.0);
+        most = fmax(most, ELEMENTS_PER_CRYSTAL * points * share / crystals);
+    }
+    return most > many_terms;
+}
+
 static lr_status open_projector(struct lr_compute *compute)
 {
     const struct lr_backend_params *params = &compute->params;
@@ -260,6 +287,9 @@ static lr_status open_projector(struct lr_compute *compute)
     compute->fns = compute_fns;
     compute->fns.has_parts = has_parts(compute);
     compute->fns.device_clock = compute->method->device_clock != NULL ? device_clock : NULL;
+    compute->params.deterministic =
+        compute->params.deterministic ||
+        (compute->method == &lr_pairs_method && has_many_terms(&compute->params));
     compute->projector = compute->method->create(&compute->method_params);
     if (compute->rows_method == compute->method) {
         compute->lister = compute->projector;
@@ -304,7 +334,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
     backend->fns = &compute->fns;
     backend->self = compute;
     /* Sums in fixed point are scaled by what the host sees of the image. */
-    backend->place = has_parts(compute) && !params->deterministic ? compute->place : NULL;
+    backend->place = has_parts(compute) && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
     backend->is_gpu = !limits->software;
     backend->is_emulated = limits->software;

@@ -429,6 +429,9 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
+/* Every OpenGL lets a pass have so many groups, of which one is an image's. */
+enum { MOST_ATLAS_IMAGES = 65535 };
+
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
 {
     const int modules = plan->scanner->num_modules * plan->layers;
@@ -441,7 +444,9 @@ static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
     }
     lr_plan_tile_size(plan->scanner, plan->rays, plan->tile);
     plan->columns = atlas_size / plan->tile[0];
-    plan->rows = atlas_size / plan->tile[1];
+    const int rows = atlas_size / plan->tile[1];
+    const int most_rows = MOST_ATLAS_IMAGES / (plan->columns > 0 ? plan->columns : 1);
+    plan->rows = rows < most_rows ? rows : most_rows;
     if ((int64_t)plan->columns * plan->rows < modules) {
         lr_error(log, LR_USAGE,
                  "%d rays per crystal edge make windows of %d x %d pixels, of which an atlas of "

@@ -100,7 +100,7 @@ lr_status lr_columns_take_sums(struct lr_columns *columns, const struct lr_fixed
                            .program = program,
                            .uniforms = &uniforms,
                            .uniform_bytes = sizeof(uniforms),
-                           .groups = {gl_divide_up(sums->count, LR_GROUP_SIZE), 1, 1},
+                           .groups = {gl_groups_in_turn(sums->count, LR_GROUP_SIZE), 1, 1},
                            .barriers =
                                GL_SHADER_STORAGE_BARRIER_BIT | GL_BUFFER_UPDATE_BARRIER_BIT};
     pass.buffers[LR_BIND_COLUMN_LIST].buffer = sums->buffer;

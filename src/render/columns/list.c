@@ -162,7 +162,7 @@ static int places_of_step(const struct lr_columns *columns)
     }
     const int points = lr_columns_num_points(columns, columns->axis), rays = columns->params.rays;
     const int turns = columns->params.mode == LR_MODE_EXACT
-                          ? 1 + points
+                          ? 1 + points * lr_columns_turns_of_element(columns)
                           : 1 + 2 * rays * (1 + points * (1 + rays));
     return turns < LR_MOST_TURNS_SOFTWARE ? LR_MOST_TURNS_SOFTWARE / turns * LR_LIST_SHARE
                                           : LR_LIST_SHARE;

@@ -47,7 +47,12 @@ static void measure_pair(struct lr_window *window, int64_t k)
     i[1] *= modules_like(window->columns, pair[0]);
     j[1] *= modules_like(window->columns, pair[1]);
     window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
-    window->turns += 50 + (int64_t)(i[0] + j[0]) * (4 + 3 * (i[1] + j[1])) +
+    const int64_t strip_turns =
+        4 + 3 * (int64_t)(i[1] + j[1]) * lr_columns_turns_of_element(window->columns);
+    const int strips = i[0] + j[0];
+    window->most_strips = strips > window->most_strips ? strips : window->most_strips;
+    window->strip_turns = strip_turns > window->strip_turns ? strip_turns : window->strip_turns;
+    window->turns += 50 + strips * strip_turns +
                      (window->columns->params.mode == LR_MODE_SAMPLED
                           ? 2 * window->columns->params.rays * (int64_t)(i[0] + j[0]) * i[1] *
                                 (window->columns->params.rays + 3)
@@ -75,7 +80,7 @@ bool lr_window_next(struct lr_window *window)
 {
     lr_pair_window_leave(&window->part);
     window->most_across = window->most_along = window->most_stacked = 0;
-    window->turns = 0;
+    window->turns = window->strip_turns = window->most_strips = 0;
     while (window->part.end < window->part.num_pairs && goes_in(window, window->part.end)) {
         measure_pair(window, window->part.end);
         lr_pair_window_take(&window->part);
@@ -263,11 +268,12 @@ static void bind_window(const struct lr_window *window, struct gl_pass *pass)
     pass->buffers[LR_BIND_COLUMN_LIST].buffer = window->stacks.members;
 }
 
-/* What one dispatch does: how many groups, what their numbers begin with, and for back the points
- * across of each voxel. */
+/* What one dispatch does: how many groups, what their numbers begin with, and which points across of
+ * each voxel, or forward which candidates of a tube. */
 struct step {
     int groups[3], first[2];
     int first_point, end_point;
+    int first_strip, end_strip; /* back in exact mode: of each pair of stacks */
 };
 
 static lr_status run_pass(const struct lr_window *window, enum lr_columns_program which,
@@ -281,6 +287,10 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.first[0] = step->first[0];
     uniforms.first[1] = step->first[1];
     uniforms.first[2] = step->first_point;
+    if (step->end_strip > 0) {
+        uniforms.first[0] = step->end_strip;
+        uniforms.first[3] = step->first_strip;
+    }
     uniforms.count[0] = window->stacks.pairs != NULL
                             ? window->stacks.num_pairs
                             : (int32_t)(window->part.end - window->part.begin);
@@ -313,9 +323,9 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
 
 static lr_status reorder(const struct lr_window *window, enum lr_columns_program which)
 {
-    const int most = window->most_across * window->most_along;
+    const int64_t most = (int64_t)window->most_across * window->most_along;
     const int pairs = (int)(window->part.end - window->part.begin);
-    const struct step step = {.groups = {gl_divide_up(most, 16 * GROUP), 1, pairs}};
+    const struct step step = {.groups = {gl_groups_in_turn(most, 16 * GROUP), 1, pairs}};
     return run_pass(window, which, &step);
 }
 
@@ -327,7 +337,9 @@ struct parts {
     int divided;      /* dimension: 1 or 2 */
     int first;        /* which of the pass's `first` counts it */
     int count;
-    int points; /* across, of a voxel */
+    int points;                 /* across, of a voxel; forward: candidates of a tube, at most */
+    int at_once;                /* of them */
+    int strips, strips_at_once; /* back in exact mode: of a pair of stacks, at most */
 };
 
 static lr_status report(const struct lr_window *window, const char *what, double share)
@@ -348,16 +360,29 @@ static int part_size(const struct lr_window *window, const struct parts *parts)
     return gl_divide_up(GROUPS_OF_A_PART, groups > 0 ? groups : 1);
 }
 
-/* Some points across at a time; one by one where a thread would else turn too often. */
+static lr_status run_strips(const struct lr_window *window, const struct parts *parts,
+                            struct step *step)
+{
+    if (parts->strips == 0) {
+        return run_pass(window, parts->which, step);
+    }
+    for (int strip = 0; strip < parts->strips; strip += parts->strips_at_once) {
+        step->first_strip = strip;
+        step->end_strip = strip + parts->strips_at_once;
+        LR_TRY(run_pass(window, parts->which, step));
+    }
+    return LR_OK;
+}
+
+/* Some points at a time where a thread would else turn too often. */
 static lr_status run_part(const struct lr_window *window, const struct parts *parts,
                           struct step *step)
 {
-    const bool small = gl_context_limits(window->columns->ctx)->small_batches;
-    const int most = small ? 1 : POINTS_OF_A_PART;
+    const int most = parts->at_once;
     for (int point = 0; point < parts->points; point += most) {
         step->first_point = point;
         step->end_point = parts->points - point < most ? parts->points : point + most;
-        LR_TRY(run_pass(window, parts->which, step));
+        LR_TRY(run_strips(window, parts, step));
     }
     return LR_OK;
 }
@@ -376,6 +401,34 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
     return LR_OK;
 }
 
+static bool has_small_windows(const struct lr_columns *columns)
+{
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    return limits->software || limits->small_batches;
+}
+
+/* What a tube has at most: shaders/columns/tube.glsl. */
+static int most_candidates(const struct lr_columns *columns)
+{
+    const int tries = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
+    return lr_columns_num_points(columns, columns->across[0]) *
+           lr_columns_num_points(columns, columns->across[1]) * tries;
+}
+
+/* Candidates that a thread may have in one dispatch: a whole number of groups. Of each it goes through
+ * the points along. */
+static int candidates_at_once(const struct lr_columns *columns)
+{
+    const int all = most_candidates(columns), group = columns->forward_group;
+    if (!has_small_windows(columns)) {
+        return all;
+    }
+    const int turns = 2 + lr_columns_turns_of_element(columns) *
+                              (2 + lr_columns_num_points(columns, columns->axis));
+    const int most = LR_MOST_TURNS_SOFTWARE / turns / group * group;
+    return most > group ? most : group;
+}
+
 static lr_status forward_pass(const struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
@@ -390,8 +443,18 @@ static lr_status forward_pass(const struct lr_window *window)
         .divided = 2,
         .first = 0,
         .count = exact ? window->stacks.num_pairs : (int)(window->part.end - window->part.begin),
-        .points = 1};
+        .points = most_candidates(columns),
+        .at_once = candidates_at_once(columns)};
     return run_parts(window, &parts);
+}
+
+/* Strips of each pair of stacks that a thread may have in one dispatch. */
+static int strips_at_once(const struct lr_window *window)
+{
+    const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / (window->strip_turns + 1);
+    const bool has_all = !has_small_windows(window->columns) || most >= window->most_strips ||
+                         2 * window->turns <= window->most_turns;
+    return has_all ? window->most_strips : most > 1 ? (int)most : 1;
 }
 
 static lr_status back_pass(const struct lr_window *window, enum lr_columns_program which)
@@ -411,7 +474,10 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
         .first = 1,
         .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
                                                     : size[columns->across[1]],
-        .points = samples[columns->across[0]] * samples[columns->across[1]]};
+        .points = samples[columns->across[0]] * samples[columns->across[1]],
+        .at_once = has_small_windows(columns) ? 1 : POINTS_OF_A_PART,
+        .strips = columns->params.mode == LR_MODE_EXACT ? window->most_strips : 0,
+        .strips_at_once = strips_at_once(window)};
     return run_parts(window, &parts);
 }
 
@@ -422,7 +488,7 @@ static lr_status pack_image(const struct lr_window *window)
 {
     const struct lr_columns *columns = window->columns;
     const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {gl_divide_up(voxels, GROUP), 1, 1}};
+    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
     return columns->packed != NULL ? run_pass(window, LR_COLUMNS_PACK, &step) : LR_OK;
 }
 
@@ -476,7 +542,7 @@ static lr_status sum_shares(const struct lr_window *window)
 {
     struct lr_columns *columns = window->columns;
     const int64_t voxels = lr_grid_num_voxels(columns->params.grid);
-    const struct step step = {.groups = {gl_divide_up(voxels, GROUP), 1, 1}};
+    const struct step step = {.groups = {gl_groups_in_turn(voxels, GROUP), 1, 1}};
     return columns->shares > 1 ? run_pass(window, LR_COLUMNS_SUM, &step) : LR_OK;
 }
 
@@ -500,12 +566,6 @@ static lr_status back_exact(struct lr_window *window, const lr_vector *data)
                                                           : LR_COLUMNS_BACK_EXACT));
     LR_TRY(sum_shares(window));
     return LR_OK;
-}
-
-static bool has_small_windows(const struct lr_columns *columns)
-{
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    return limits->software || limits->small_batches;
 }
 
 static lr_status back_windows(struct lr_window *window, const lr_vector *data)

@@ -18,6 +18,8 @@ struct lr_window {
     int most_across, most_along; /* crystal pairs of a module pair */
     int most_stacked;            /* of a pair of stacks along the columns */
     int64_t turns, most_turns;   /* of loops in a thread, about and at most */
+    int most_strips;             /* of a pair of modules, or of stacks */
+    int64_t strip_turns;         /* of a thread at one of them, at most */
     const int64_t *sources;      /* [list] where a pair's values begin in the data; NULL: in turn */
     int64_t num_sources;         /* values of the data, where sources is set */
     struct lr_stack_buffers stacks;               /* in exact mode */

@@ -53,7 +53,8 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
     const int strips = i[0] + j[0];
     return 4 + gl_divide_up(strips, columns->strips) + gl_divide_up(strips, LR_GROUP_SIZE) +
            gl_divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
-           gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) * (int64_t)(1 + j[1]);
+           gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) *
+               (int64_t)(1 + j[1] * lr_columns_turns_of_element(columns));
 }
 
 /* End of the module pairs from `begin` on that one pass may visit. */

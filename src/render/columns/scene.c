@@ -109,15 +109,45 @@ static double squared_face(const lr_module *module)
     return module->face_mm[0] * module->face_mm[0] + module->face_mm[1] * module->face_mm[1];
 }
 
+static double nearest_mm(const struct lr_columns *columns)
+{
+    double nearest = HUGE_VAL;
+    for (int m = 0; m < columns->params.scanner->num_modules; m++) {
+        nearest = fmin(nearest, gap_mm(columns->params.grid, columns->params.scanner, m));
+    }
+    return nearest;
+}
+
 bool lr_columns_may_be_near(const struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
-    double nearest = HUGE_VAL, face = 0.0;
+    const double nearest = nearest_mm(columns);
+    double face = 0.0;
     for (int m = 0; m < scanner->num_modules; m++) {
-        nearest = fmin(nearest, gap_mm(columns->params.grid, scanner, m));
         face = fmax(face, squared_face(&scanner->modules[m]));
     }
     return face > near_size * nearest * nearest;
+}
+
+/* Pieces that a strip is likely to have at most (count_pieces of shaders/columns/columns.glsl): along it the ratio
+ * of the ways to both faces changes by its width over the way to the nearer one, and a piece is so wide that
+ * this moves a line by one of the cells along. */
+static int most_pieces(const struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    double widest = 0.0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        widest = fmax(widest, sqrt(squared_face(&scanner->modules[m])));
+    }
+    const double change = fmin(widest / fmax(nearest_mm(columns), 1e-6), 1.0);
+    return 1 + (int)ceil(change * columns->stacks->most_cells);
+}
+
+int lr_columns_turns_of_element(const struct lr_columns *columns)
+{
+    enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
+    const int turns = columns->may_be_near ? 1 + TRIANGLES : 1; /* rows of points ask each time */
+    return columns->params.mode == LR_MODE_EXACT ? turns * most_pieces(columns) : 1;
 }
 
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,

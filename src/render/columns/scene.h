@@ -24,6 +24,9 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
+/* Turns of loops that an element may take, which is all pieces of a strip at one point: LR_MOST_TURNS_SOFTWARE. */
+int lr_columns_turns_of_element(const struct lr_columns *columns);
+
 /* How much more a thread that walks through voxels may have to do than with one point in each: a
  * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);

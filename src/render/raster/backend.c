@@ -88,6 +88,7 @@ static lr_status open_gather(struct raster *raster)
 struct projection {
     struct raster *raster;
     struct lr_lor_texture *lors;
+    struct lr_texture_sums *sums; /* forward */
 };
 
 static lr_status draw_images(struct raster *raster, const struct lr_batch *batch)
@@ -125,13 +126,16 @@ static lr_status forward_batch(void *user, const struct lr_batch *batch)
     gl_stopwatch_begin(raster->watches[SCATTER]);
     const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, at->lors);
     gl_stopwatch_end(raster->watches[SCATTER]);
-    return status;
+    const int *tile = raster->plan->tile;
+    return status == LR_OK
+               ? lr_texture_sums_take(at->sums, (int64_t)batch->num_images * tile[0] * tile[1])
+               : status;
 }
 
 static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
-                                struct lr_lor_texture *lors)
+                                struct lr_texture_sums *sums)
 {
-    struct projection at = {raster, lors};
+    struct projection at = {raster, &sums->lors, sums};
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
                                    .what = "projecting forward",
@@ -148,15 +152,18 @@ static lr_status forward_windows(struct raster *raster, const float *image, floa
     struct lr_plan_work work = {.rows = &rows, .emission = image};
     while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
         LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
-        struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
-        lr_status status = lors.target ? LR_OK : LR_FAILED;
+        struct lr_texture_sums sums = {.lors =
+                                           lr_lor_texture_create(raster->ctx, work.window.num_lors),
+                                       .log = raster->params.log};
+        lr_status status = sums.lors.target ? LR_OK : LR_FAILED;
         if (status == LR_OK) {
-            status = forward_window(raster, &work, &lors);
+            status = forward_window(raster, &work, &sums);
         }
         if (status == LR_OK) {
-            status = lr_lor_texture_read(&lors, data + work.window.first_lor);
+            status = lr_texture_sums_read(&sums, data + work.window.first_lor);
         }
-        lr_lor_texture_destroy(&lors);
+        lr_texture_sums_finish(&sums);
+        lr_lor_texture_destroy(&sums.lors);
         LR_TRY(status);
     }
     return LR_OK;
@@ -186,7 +193,7 @@ static lr_status back_batch(void *user, const struct lr_batch *batch)
 static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
                              struct lr_lor_texture *lors)
 {
-    struct projection at = {raster, lors};
+    struct projection at = {.raster = raster, .lors = lors};
     const struct lr_sweep sweep = {.params = &raster->params,
                                    .plan = raster->plan,
                                    .what = "projecting back",

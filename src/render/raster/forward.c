@@ -3,7 +3,10 @@
 #include "render/raster/forward.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "common/bindings.h"
+
+#include <stdlib.h>
 
 /* The block of shaders/raster/macropixel.glsl. */
 struct scatter_pass {
@@ -81,6 +84,66 @@ lr_status lr_lor_texture_read(const struct lr_lor_texture *lors, float *values)
                            : gl_texture_read(lors->target->colours[0], &rest,
                                              values + (int64_t)full.height * LOR_TEXTURE_WIDTH);
 }
+
+/* --- sums --- */
+
+/* Of each LOR in floats, in the mean. */
+enum { MOST_TERMS = 1024 };
+
+static lr_status open_doubles(struct lr_texture_sums *sums)
+{
+    const int64_t count = sums->lors.num_lors;
+    if (sums->sums == NULL) {
+        sums->sums = lr_alloc(count, sizeof(*sums->sums), "sums of LORs", sums->log);
+        sums->read = lr_alloc(count, sizeof(*sums->read), "sums of LORs", sums->log);
+    }
+    return sums->sums != NULL && sums->read != NULL ? LR_OK : LR_FAILED;
+}
+
+/* From the texture to the doubles. */
+static lr_status add_texture(struct lr_texture_sums *sums)
+{
+    const float zero = 0.0f;
+    LR_TRY(lr_lor_texture_read(&sums->lors, sums->read));
+    gl_texture_clear(sums->lors.target->colours[0], &zero);
+    for (int64_t k = 0; k < sums->lors.num_lors; k++) {
+        sums->sums[k] += (double)sums->read[k];
+    }
+    sums->rays = 0;
+    return LR_OK;
+}
+
+lr_status lr_texture_sums_take(struct lr_texture_sums *sums, int64_t rays)
+{
+    sums->rays += rays;
+    if (sums->rays / MOST_TERMS <= sums->lors.num_lors) {
+        return LR_OK;
+    }
+    LR_TRY(open_doubles(sums));
+    return add_texture(sums);
+}
+
+lr_status lr_texture_sums_read(struct lr_texture_sums *sums, float *values)
+{
+    if (sums->sums == NULL) {
+        return lr_lor_texture_read(&sums->lors, values);
+    }
+    LR_TRY(add_texture(sums));
+    for (int64_t k = 0; k < sums->lors.num_lors; k++) {
+        values[k] = (float)sums->sums[k];
+    }
+    return LR_OK;
+}
+
+void lr_texture_sums_finish(struct lr_texture_sums *sums)
+{
+    free(sums->sums);
+    free(sums->read);
+    sums->sums = NULL;
+    sums->read = NULL;
+}
+
+/* --- scattering --- */
 
 lr_status lr_scatter_init(struct lr_scatter *scatter)
 {

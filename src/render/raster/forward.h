@@ -24,6 +24,24 @@ int64_t lr_lor_texture_capacity(const struct gl_context *ctx, int64_t bytes);
 lr_status lr_lor_texture_upload(struct lr_lor_texture *lors, const float *values);
 lr_status lr_lor_texture_read(const struct lr_lor_texture *lors, float *values);
 
+/* Sums of a window: a texture has them as floats, and after many terms for each LOR they go on to doubles, as a
+ * float loses more and more of what is added to it. What is set in *sums at first is the texture; finish them
+ * in any case. */
+struct lr_texture_sums {
+    struct lr_lor_texture lors;
+    double *sums; /* owned [num_lors]; NULL = none went on yet */
+    float *read;  /* owned [num_lors], alike */
+    int64_t rays; /* that the texture has terms of, at most */
+    const lr_log *log;
+};
+
+/* After a batch of so many rays. errors: LR_FAILED without memory, or the device's. */
+lr_status lr_texture_sums_take(struct lr_texture_sums *sums, int64_t rays);
+
+/* values: [num_lors]. */
+lr_status lr_texture_sums_read(struct lr_texture_sums *sums, float *values);
+void lr_texture_sums_finish(struct lr_texture_sums *sums);
+
 struct lr_scatter {
     struct lr_scene *scene;
     const struct lr_plan *plan;
