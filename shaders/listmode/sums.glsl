@@ -9,13 +9,13 @@ layout(std430, binding = LR_BIND_LIST_SUMS) buffer Sums {
 };
 #ifdef LR_HAS_ATOMIC64
 layout(std430, binding = LR_BIND_LIST_SUMS) buffer WholeSums {
-    uint64_t whole_sums[]; // the same, low words first
+    int64_t whole_sums[]; // the same, low words first; signed, as drivers add them
 };
 #endif
 
 // Adds words that are at hand. No one waits for sums of 64 bits, as nothing is carried.
 #ifdef LR_HAS_ATOMIC64
-#define ADD_TO_WORDS(voxel, words) atomicAdd(whole_sums[voxel], packUint2x32(words));
+#define ADD_TO_WORDS(voxel, words) atomicAdd(whole_sums[voxel], packInt2x32(ivec2(words)));
 #else
 #define ADD_TO_WORDS(voxel, words) ADD_WORDS(sums[2 * (voxel)], sums[2 * (voxel) + 1], words)
 #endif

@@ -235,7 +235,8 @@ static inline struct lr_columns *make_columns(struct alone *alone)
 struct column_step {
     enum lr_columns_program which;
     int groups[3];
-    int first_point, end_point;
+    int first_point, end_point; /* forward: candidates of a tube */
+    int first_strip, end_strip; /* back in exact mode: of a pair of stacks */
     const struct gl_buffer *input, *output;
 };
 
@@ -246,7 +247,9 @@ static inline void run_step(struct alone *alone, const struct lr_window *window,
     struct gl_program *program = lr_columns_program(columns, step->which);
     alone_check(alone, program != NULL);
     struct lr_columns_pass uniforms = lr_columns_uniforms(columns);
+    uniforms.first[0] = step->end_strip;
     uniforms.first[2] = step->first_point;
+    uniforms.first[3] = step->first_strip;
     uniforms.count[0] = window->stacks.pairs != NULL
                             ? window->stacks.num_pairs
                             : (int32_t)(window->part.end - window->part.begin);
