@@ -180,22 +180,28 @@ struct Strip {
                    // coordinate from the column's foot and w the width
     uint first;    // value of the axial crystals 0, 0 counted along the column
     bool i_is_primary;
-    int pieces;    // exact: of equal width, within which no line of an edge crosses a whole cell
-                   // of the primary; sampled: 1 where the roles are the same for every point of
+    int pieces;    // exact: of equal width (count_pieces); sampled: 1 where the roles are the same for every point of
                    // the column, else 0
 };
 
+// Of a strip; more are asked for by columns that stand in the secondary's plane alone.
+const float MOST_PIECES = 1024.0;
+
 const Strip no_strip = Strip(0.0, 1.0, 0.0, 1.0, 0.0, vec3(0.0), 0u, false, 1);
 
-// Lines of edges that lie so far along the secondary that they pass beyond the primary's ends all
-// over the strip do not count: seen from a point close to the secondary these are nearly all.
+// Within a piece no line of an edge crosses a whole cell of the primary, or as much as a cell of the secondary covers
+// of it: walks along the cells of both leave none out. Lines of edges that lie so far along the secondary that they
+// pass beyond the primary's ends all over the strip do not count: seen from a point close to the secondary these
+// are nearly all.
 int count_pieces(Crossing crossing, Strip strip)
 {
     float least = strip.tau - 0.5 * abs(strip.dtau), far = crossing.reach_along;
     if (least * far > crossing.primary.reach_along) {
         far = crossing.primary.reach_along / least;
     }
-    return max(int(ceil(abs(strip.dtau) * far / crossing.primary.face_along)), 1);
+    float cell = min(crossing.primary.face_along, least * crossing.secondary.face_along);
+    float pieces = cell > 0.0 ? ceil(abs(strip.dtau) * far / cell) : MOST_PIECES;
+    return int(clamp(pieces, 1.0, MOST_PIECES));
 }
 
 Strip make_strip(Crossing crossing, float u0, float u1)

@@ -94,13 +94,14 @@ void main()
     Cells back = make_cells(on_j, on_i, cells.yx);
     uint block = pair.first + uint(pr * num_axial);
     float sum = first.z > 0 && qs < num_axial ? lors[block + uint(qs)] : 0.0;
-    for (int begin = first.z; begin < end_of_part(tube); begin += COLUMN_GROUP) {
+    int end = end_of_part(tube);
+    for (int begin = first.z; begin < end; begin += COLUMN_GROUP) {
         barrier();
         if (thread < (COLUMN_GROUP + 31) / 32) {
             hits[thread] = 0u;
         }
         barrier();
-        ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
+        ivec2 column = begin + thread < end ? tube_column(tube, begin + thread) : ivec2(-1);
         if (column.x >= 0) {
             Strip strip = tube_strip(pair, tube, column, begin + thread);
             if (strip.width > 0.0) {
@@ -112,7 +113,7 @@ void main()
             }
         }
         barrier();
-        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5; // unknown to compilers
+        int words = (min(COLUMN_GROUP, end - begin) + 31) >> 5; // unknown to compilers
         for (int word = 0; qs < num_axial && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 int n = 32 * word + findLSB(bits);

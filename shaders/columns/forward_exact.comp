@@ -144,7 +144,7 @@ Cells make_cells(StackPair stacks, ivec2 qs)
 }
 
 // Which of the candidates from `begin` on have a strip; the strips are then there for all threads.
-void find_strips(Tube tube, int begin)
+void find_strips(Tube tube, int begin, int end)
 {
     int thread = int(gl_LocalInvocationIndex);
     barrier();
@@ -152,7 +152,7 @@ void find_strips(Tube tube, int begin)
         hits[thread] = 0u;
     }
     barrier();
-    ivec2 column = begin + thread < tube.count ? tube_column(tube, begin + thread) : ivec2(-1);
+    ivec2 column = begin + thread < end ? tube_column(tube, begin + thread) : ivec2(-1);
     if (column.x >= 0) {
         Strip strip = tube_strip(tube, column);
         if (strip.width > 0.0) {
@@ -168,10 +168,11 @@ void find_strips(Tube tube, int begin)
 // Added to what earlier dispatches have found.
 vec4 tube_sum(Tube tube, Cells cells, bool wanted, vec4 sum)
 {
-    for (int begin = first.z; begin < end_of_part(tube); begin += COLUMN_GROUP) {
-        find_strips(tube, begin);
+    int end = end_of_part(tube);
+    for (int begin = first.z; begin < end; begin += COLUMN_GROUP) {
+        find_strips(tube, begin, end);
         // As many as there are candidates: nothing that compilers know, and write out.
-        int words = (min(COLUMN_GROUP, tube.count - begin) + 31) >> 5;
+        int words = (min(COLUMN_GROUP, end - begin) + 31) >> 5;
         for (int word = 0; wanted && word < words; word++) {
             for (uint bits = hits[word]; bits != 0u; bits &= bits - 1u) {
                 sum += column_sum(32 * word + findLSB(bits), cells);

@@ -42,7 +42,7 @@ struct lr_native_strip {
 };
 
 /* Pieces that a face is cut into at most, across and along. */
-enum { LR_NATIVE_MAX_PARTS = 16 };
+enum { LR_NATIVE_MAX_PARTS = 32 };
 
 /* Whether the column sees both faces. point: across. */
 bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const double point[2],

@@ -4,9 +4,7 @@
  * Crystals that are large beside the voxels, or near to them: a LOR then has up to a million terms, and a thread of a
  * shader more turns than a software renderer allows. Values, single LORs, sensitivity and rows against backend
  * cpu, in double. Argument: the backend. */
-#include "fixtures.h"
-
-#include "projections.h"
+#include "against_cpu.h"
 
 struct arrangement {
     const char *name;
@@ -83,92 +81,19 @@ static void arrange(const struct arrangement *of, struct fixture *fixture)
     fixture->grid.origin_mm[2] += 0.197;
 }
 
-static float *floats(int64_t count)
-{
-    float *numbers = calloc((size_t)count, sizeof(*numbers));
-    assert_non_null(numbers);
-    return numbers;
-}
-
-/* What an operator makes of the fixture. */
-struct results {
-    float *values, *sensitivity, *some;
-    int64_t num_values, num_voxels, num_some;
-};
-
-/* Every seventh LOR, by its number. */
-enum { EACH = 7 };
-
-static void project_some(lr_operator *op, const float *image, struct results *results)
-{
-    int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
-    assert_non_null(numbers);
-    for (int64_t k = 0; k < results->num_some; k++) {
-        numbers[k] = EACH * k;
-    }
-    const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
-    results->some = floats(results->num_some);
-    assert_int_equal(array_forward_part(op, &part, image, results->some), LR_OK);
-    free(numbers);
-}
-
-static struct results results_of(const struct fixture *fixture, const char *backend, lr_mode mode)
-{
-    lr_operator_params params = fixture_params(fixture, backend, NULL);
-    params.mode = mode;
-    lr_operator *op = fixture_operator(&params);
-    struct results results = {.num_values = fixture->lors->count,
-                              .num_voxels = test_num_voxels(op),
-                              .num_some = (fixture->lors->count + EACH - 1) / EACH};
-    float *image = floats(results.num_voxels);
-    uint64_t state = 7;
-    for (int64_t v = 0; v < results.num_voxels; v++) {
-        image[v] = (float)test_random(&state);
-    }
-    results.values = floats(results.num_values);
-    results.sensitivity = floats(results.num_voxels);
-    assert_int_equal(array_forward(op, image, results.values), LR_OK);
-    assert_int_equal(array_sensitivity(op, results.sensitivity), LR_OK);
-    project_some(op, image, &results);
-    free(image);
-    lr_operator_destroy(op);
-    return results;
-}
-
-static void free_results(struct results *results)
-{
-    free(results->values);
-    free(results->sensitivity);
-    free(results->some);
-}
-
-static double distance(const float *a, const float *b, int64_t count)
-{
-    double apart = 0.0, size = 0.0;
-    for (int64_t k = 0; k < count; k++) {
-        apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
-        size += (double)b[k] * b[k];
-    }
-    assert_true(size > 0.0);
-    return sqrt(apart / size);
-}
-
 static void check(const struct arrangement *of, lr_mode mode)
 {
     struct fixture fixture;
     arrange(of, &fixture);
-    struct results here = results_of(&fixture, tested, mode);
-    struct results there = results_of(&fixture, "cpu", mode);
-    const double apart[3] = {distance(here.values, there.values, here.num_values),
-                             distance(here.some, there.some, here.num_some),
-                             distance(here.sensitivity, there.sensitivity, here.num_voxels)};
+    lr_operator_params params = fixture_params(&fixture, tested, NULL);
+    params.mode = mode;
+    double apart[3];
+    compare_with_cpu(&fixture, &params, apart);
     print_message("%s, %s: values %.1e, single LORs %.1e, sensitivity %.1e apart\n", of->name,
                   mode == LR_MODE_EXACT ? "exact" : "sampled", apart[0], apart[1], apart[2]);
     for (int k = 0; k < 3; k++) {
         assert_true(apart[k] < agreement[mode]);
     }
-    free_results(&here);
-    free_results(&there);
     fixture_finish(&fixture);
 }
 

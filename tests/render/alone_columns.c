@@ -26,15 +26,16 @@ static struct column_step forward_step(const struct lr_window *window)
         .output = window->by_column};
 }
 
-/* The first group of each tube's candidates, and then the others: the second pass goes on from the first one. */
+/* Some of each tube's candidates, and then the others: the second pass goes on from the first one. */
 static void forward_candidates(struct alone *alone, const struct lr_window *window)
 {
+    enum { FEW = 37 }; /* no whole number of groups */
     const struct lr_columns *columns = window->columns;
     const int tries = alone->at->mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
     const int all = lr_columns_num_points(columns, columns->across[0]) *
                     lr_columns_num_points(columns, columns->across[1]) * tries;
     struct column_step step = forward_step(window);
-    step.end_point = columns->forward_group < all ? columns->forward_group : all;
+    step.end_point = FEW < all ? FEW : all;
     run_step(alone, window, &step);
     if (step.end_point < all) {
         step.first_point = step.end_point;

@@ -157,14 +157,13 @@ static lr_status run_step(const struct window *window, const struct step *step)
 /* Columns of a tube that one dispatch tries. */
 static int places_of_step(const struct lr_columns *columns)
 {
-    if (!gl_context_limits(columns->ctx)->small_batches) {
+    const struct gl_limits *limits = gl_context_limits(columns->ctx);
+    if (!limits->software && !limits->small_batches) {
         return INT_MAX;
     }
-    const int points = lr_columns_num_points(columns, columns->axis), rays = columns->params.rays;
-    const int turns = columns->params.mode == LR_MODE_EXACT
-                          ? 1 + points * lr_columns_turns_of_element(columns)
-                          : 1 + 2 * rays * (1 + points * (1 + rays));
-    return turns < LR_MOST_TURNS_SOFTWARE ? LR_MOST_TURNS_SOFTWARE / turns * LR_LIST_SHARE
+    const int lines = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
+    const int64_t turns = 1 + lines * (1 + lr_columns_turns_of_column(columns));
+    return turns < LR_MOST_TURNS_SOFTWARE ? (int)(LR_MOST_TURNS_SOFTWARE / turns) * LR_LIST_SHARE
                                           : LR_LIST_SHARE;
 }
 

@@ -415,18 +415,12 @@ static int most_candidates(const struct lr_columns *columns)
            lr_columns_num_points(columns, columns->across[1]) * tries;
 }
 
-/* Candidates that a thread may have in one dispatch: a whole number of groups. Of each it goes through
- * the points along. */
+/* Candidates that a thread may have in one dispatch. */
 static int candidates_at_once(const struct lr_columns *columns)
 {
-    const int all = most_candidates(columns), group = columns->forward_group;
-    if (!has_small_windows(columns)) {
-        return all;
-    }
-    const int turns = 2 + lr_columns_turns_of_element(columns) *
-                              (2 + lr_columns_num_points(columns, columns->axis));
-    const int most = LR_MOST_TURNS_SOFTWARE / turns / group * group;
-    return most > group ? most : group;
+    const int all = most_candidates(columns);
+    const int64_t most = LR_MOST_TURNS_SOFTWARE / (3 + lr_columns_turns_of_column(columns));
+    return !has_small_windows(columns) || most > all ? all : most > 1 ? (int)most : 1;
 }
 
 static lr_status forward_pass(const struct lr_window *window)

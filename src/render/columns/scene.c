@@ -150,6 +150,24 @@ int lr_columns_turns_of_element(const struct lr_columns *columns)
     return columns->params.mode == LR_MODE_EXACT ? turns * most_pieces(columns) : 1;
 }
 
+int64_t lr_columns_turns_of_column(const struct lr_columns *columns)
+{
+    const lr_scanner *scanner = columns->params.scanner;
+    const double step =
+        columns->params.grid->voxel_mm[columns->axis] / columns->params.samples[columns->axis];
+    double widest = 0.0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        const double *face = scanner->modules[m].face_mm;
+        widest = fmax(widest, fmax(face[0], face[1])); /* one of them is along the columns */
+    }
+    const double seen =
+        fmin(ceil(widest / step) + 3.0, lr_columns_num_points(columns, columns->axis));
+    const int of_element = columns->params.mode == LR_MODE_EXACT
+                               ? lr_columns_turns_of_element(columns)
+                               : columns->params.rays;
+    return (int64_t)seen * (1 + of_element);
+}
+
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
                                 const void *data, int64_t bytes)
 {

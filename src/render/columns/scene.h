@@ -27,6 +27,9 @@ int lr_columns_num_points(const struct lr_columns *columns, int axis);
 /* Turns of loops that an element may take, which is all pieces of a strip at one point: LR_MOST_TURNS_SOFTWARE. */
 int lr_columns_turns_of_element(const struct lr_columns *columns);
 
+/* The same for all points of a column that a pair of cells may see: their faces are as wide. */
+int64_t lr_columns_turns_of_column(const struct lr_columns *columns);
+
 /* How much more a thread that walks through voxels may have to do than with one point in each: a
  * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */
 int lr_columns_work_of_thread(const struct lr_columns *columns);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "render/loop_limit.h"
 
 enum { MOST_GROUPS = 32768 };
 
@@ -123,6 +124,20 @@ lr_status lr_direct_open_programs(struct lr_direct_compute *compute)
     return gl_program_wait(back);
 }
 
+/* A thread goes through all steps of a kernel. */
+static lr_status check_steps(const struct lr_direct_compute *compute,
+                             const struct lr_direct_view_tables *tables)
+{
+    if (!gl_context_limits(compute->ctx)->software || tables->num_steps <= LR_MOST_TURNS_SOFTWARE) {
+        return LR_OK;
+    }
+    return lr_error(compute->params.log, LR_USAGE,
+                    "a kernel of %d voxels is too long for the software renderer, which ends a "
+                    "shader's loops after 65,535 rounds: use backend cpu, a graphics processor, "
+                    "larger voxels or a smaller support",
+                    tables->num_offsets);
+}
+
 lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int view,
                         const struct lr_direct_image *source, const struct lr_direct_image *target)
 {
@@ -135,6 +150,7 @@ lr_status lr_direct_run(struct lr_direct_compute *compute, bool forward, int vie
     if (tables == NULL) {
         return LR_FAILED;
     }
+    LR_TRY(check_steps(compute, tables));
     struct lr_direct_pass uniforms = lr_direct_pass_of(compute);
     uniforms.margin[3] = tables->axis;
     uniforms.counts[0] = tables->num_steps;

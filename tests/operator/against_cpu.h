@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * What a backend makes of a scanner, beside what backend cpu makes of it in double: the values of an image, those of
+ * single LORs, and the sensitivity. Link lr_fixtures. */
+#ifndef LR_TEST_AGAINST_CPU_H
+#define LR_TEST_AGAINST_CPU_H
+
+#include "fixtures.h"
+
+#include "projections.h"
+
+static inline float *floats(int64_t count)
+{
+    float *numbers = calloc((size_t)count, sizeof(*numbers));
+    assert_non_null(numbers);
+    return numbers;
+}
+
+/* What an operator makes of the fixture. */
+struct results {
+    float *values, *sensitivity, *some;
+    int64_t num_values, num_voxels, num_some;
+};
+
+/* Every seventh LOR, by its number. */
+enum { EACH = 7 };
+
+static inline void project_some(lr_operator *op, const float *image, struct results *results)
+{
+    int64_t *numbers = calloc((size_t)results->num_some, sizeof(*numbers));
+    assert_non_null(numbers);
+    for (int64_t k = 0; k < results->num_some; k++) {
+        numbers[k] = EACH * k;
+    }
+    const lr_selection part = {.lors = numbers, .num_lors = results->num_some};
+    results->some = floats(results->num_some);
+    assert_int_equal(array_forward_part(op, &part, image, results->some), LR_OK);
+    free(numbers);
+}
+
+static inline struct results results_of(const struct fixture *fixture,
+                                        const lr_operator_params *params)
+{
+    lr_operator *op = fixture_operator(params);
+    struct results results = {.num_values = fixture->lors->count,
+                              .num_voxels = test_num_voxels(op),
+                              .num_some = (fixture->lors->count + EACH - 1) / EACH};
+    float *image = floats(results.num_voxels);
+    uint64_t state = 7;
+    for (int64_t v = 0; v < results.num_voxels; v++) {
+        image[v] = (float)test_random(&state);
+    }
+    results.values = floats(results.num_values);
+    results.sensitivity = floats(results.num_voxels);
+    assert_int_equal(array_forward(op, image, results.values), LR_OK);
+    assert_int_equal(array_sensitivity(op, results.sensitivity), LR_OK);
+    project_some(op, image, &results);
+    free(image);
+    lr_operator_destroy(op);
+    return results;
+}
+
+static inline void free_results(struct results *results)
+{
+    free(results->values);
+    free(results->sensitivity);
+    free(results->some);
+}
+
+static inline double length_of(const float *a, int64_t count)
+{
+    double square = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        square += (double)a[k] * a[k];
+    }
+    return sqrt(square);
+}
+
+/* Over the second one's length. */
+static inline double distance(const float *a, const float *b, int64_t count)
+{
+    double apart = 0.0;
+    for (int64_t k = 0; k < count; k++) {
+        apart += ((double)a[k] - b[k]) * ((double)a[k] - b[k]);
+    }
+    const double size = length_of(b, count);
+    return size > 0.0 ? sqrt(apart) / size : sqrt(apart);
+}
+
+/* How far those of the parameters' backend are from those of cpu: values, single LORs, sensitivity. */
+static inline void compare_with_cpu(const struct fixture *fixture, const lr_operator_params *params,
+                                    double apart[3])
+{
+    lr_operator_params reference = *params;
+    reference.backend = "cpu";
+    struct results here = results_of(fixture, params), there = results_of(fixture, &reference);
+    apart[0] = distance(here.values, there.values, here.num_values);
+    /* Few LORs may be small ones of all. */
+    const double share = sqrt((double)there.num_some / (double)there.num_values);
+    const double some = length_of(there.some, there.num_some);
+    const double usual = share * length_of(there.values, there.num_values);
+    apart[1] = distance(here.some, there.some, here.num_some);
+    apart[1] *= some > 0.0 ? some / fmax(some, usual) : 1.0;
+    apart[2] = distance(here.sensitivity, there.sensitivity, here.num_voxels);
+    free_results(&here);
+    free_results(&there);
+}
+
+#endif
