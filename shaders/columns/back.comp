@@ -150,4 +150,5 @@ void main()
         int row = (group.y * int(gl_NumWorkGroups.x) + group.x) * num_along;
         sums[row + mine] += whole / float(n.x * n.y * n.z);
     }
+    check_loops();
 }

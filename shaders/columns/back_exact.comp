@@ -424,4 +424,5 @@ void main()
 #endif
     barrier();
     add_to_voxels(task, columns, size, share, group);
+    check_loops();
 }

@@ -133,4 +133,5 @@ void main()
         int points = is_last_part() ? num_samples.x * num_samples.y * num_samples.z : 1;
         lors[block + uint(qs)] = counts ? sum / float(points) : 0.0;
     }
+    check_loops();
 }

@@ -245,4 +245,5 @@ void main()
         }
 #endif
     }
+    check_loops();
 }

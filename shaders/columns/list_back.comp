@@ -28,4 +28,5 @@ void main()
         value = entry.value / float(num_samples.x * num_samples.y * num_samples.z);
         visit_entry(entry);
     }
+    check_loops();
 }

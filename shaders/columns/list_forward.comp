@@ -39,4 +39,5 @@ void main()
         }
         entries[at].value += whole / float(num_samples.x * num_samples.y * num_samples.z);
     }
+    check_loops();
 }

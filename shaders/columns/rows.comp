@@ -151,4 +151,5 @@ void main()
             }
         }
     }
+    check_loops();
 }

@@ -30,6 +30,7 @@
 #define LR_BIND_COLUMN_STACKS 6
 #define LR_BIND_COLUMN_IMAGE 7
 #define LR_BIND_COLUMN_MIDDLES 10
+#define LR_BIND_COLUMN_STATE 11
 
 /* storage buffers of the passes by pairs; masks as above */
 #define LR_BIND_PAIR_MODULES 0

@@ -417,6 +417,21 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 // Overlaps of no more than this part of a face are rounding.
 const float NOTHING = 3e-7;
 
+#ifdef LIMITED_LOOPS
+// Renderers in software end all loops of a thread after some rounds altogether, then this one, too. A compiler takes the
+// condition of a loop as met behind it, so that must not be asked.
+void check_loops()
+{
+    int rounds = 0;
+    while (rounds < list.w) {
+        rounds++;
+    }
+    if (rounds != list.w) {
+        unfinished = 1u;
+    }
+}
+#endif
+
 // Emits the elements of one pair; a LOR may come in parts.
 void visit_pair(ModulePair pair, dvec3 point)
 {
@@ -431,7 +446,7 @@ void visit_pair(ModulePair pair, dvec3 point)
     uint lor = 0u, row = 0u, row_step = numbers.far_step * uint(plane.width);
     bool done = false;
 #ifdef NEAR
-    float part = 0.0, parts = 1.0;
+    float part = 0.0, parts = 1.0, sum = 0.0; // of a crystal's parts
 #endif
     while (!done) {
         if (cell.y > quad.high.y) {
@@ -470,9 +485,17 @@ void visit_pair(ModulePair pair, dvec3 point)
                 share = 0.0;
             }
 #endif
+#ifdef NEAR
+            sum += share > NOTHING ? share * scale : 0.0;
+            if (whole && sum > 0.0) {
+                emit(lor, sum);
+            }
+            sum = whole ? 0.0 : sum;
+#else
             if (share > NOTHING) {
                 emit(lor, share * scale);
             }
+#endif
             if (whole) {
                 cell.x += 1.0;
                 lor += numbers.far_step;
@@ -484,7 +507,7 @@ void visit_pair(ModulePair pair, dvec3 point)
             }
         }
     }
-    if (!done) {
-        unfinished = 1u;
-    }
+#ifdef LIMITED_LOOPS
+    check_loops();
+#endif
 }

@@ -10,6 +10,7 @@
 #include "render/columns/image.h"
 #include "render/columns/scene.h"
 #include "render/columns/stacks.h"
+#include "render/columns/turns.h"
 #include "render/loop_limit.h"
 
 #include <stdlib.h>
@@ -168,6 +169,7 @@ static lr_status init(struct lr_columns *columns)
     if (columns->stacks == NULL) {
         return LR_FAILED;
     }
+    LR_TRY(lr_columns_turns_init(columns));
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
     columns->is_mirrored = is_mirrored(columns);
     columns->cells = lr_columns_upload_cells(columns);
@@ -253,6 +255,7 @@ void lr_columns_destroy(struct lr_columns *columns)
         free(columns->stacks);
     }
     gl_stopwatch_destroy(columns->watch);
+    gl_buffer_destroy(columns->state);
     gl_buffer_destroy(columns->image);
     gl_buffer_destroy(columns->mask_words);
     gl_buffer_destroy(columns->mask_entries);

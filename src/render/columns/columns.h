@@ -64,6 +64,8 @@ struct lr_columns {
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
     struct lr_merge_programs merge; /* of rows */
+    struct gl_buffer *state;        /* whether loops were ended; NULL on devices that do not */
+    int caution;                    /* how much shorter parts are than they might be: turns.h */
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
 };
 

@@ -11,7 +11,7 @@
 #include "render/columns/image.h"
 #include "render/columns/programs.h"
 #include "render/columns/scene.h"
-#include "render/loop_limit.h"
+#include "render/columns/turns.h"
 
 #include <limits.h>
 #include <math.h>
@@ -157,14 +157,13 @@ static lr_status run_step(const struct window *window, const struct step *step)
 /* Columns of a tube that one dispatch tries. */
 static int places_of_step(const struct lr_columns *columns)
 {
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    if (!limits->software && !limits->small_batches) {
+    if (!lr_columns_ends_loops(columns)) {
         return INT_MAX;
     }
     const int lines = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
     const int64_t turns = 1 + lines * (1 + lr_columns_turns_of_column(columns));
-    return turns < LR_MOST_TURNS_SOFTWARE ? (int)(LR_MOST_TURNS_SOFTWARE / turns) * LR_LIST_SHARE
-                                          : LR_LIST_SHARE;
+    const int64_t most = lr_columns_most_turns(columns) / turns;
+    return (most > 1 ? (int)most : 1) * LR_LIST_SHARE;
 }
 
 /* Goes on until the entry with most columns is done. */
@@ -232,10 +231,9 @@ static lr_status read_values(const struct window *window, float *values)
     return status;
 }
 
-lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
-                                  float *values)
+static lr_status forward_once(struct lr_columns *columns, const struct lr_lor_list *list,
+                              const float *image, float *values)
 {
-    struct lr_columns *columns = self;
     struct window window = {.columns = columns,
                             .list = list,
                             .which = LR_COLUMNS_LIST_FORWARD,
@@ -250,6 +248,16 @@ lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, co
         LR_TRY(status);
     }
     return LR_OK;
+}
+
+lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
+                                  float *values)
+{
+    lr_status status;
+    do {
+        status = forward_once(self, list, image, values);
+    } while (lr_columns_go_again(self, &status));
+    return status;
 }
 
 /* --- back --- */
@@ -288,15 +296,24 @@ static lr_status fill_sums(struct lr_columns *columns, const struct lr_lor_list 
     return LR_OK;
 }
 
-lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
-                               float *image)
+static lr_status back_once(struct lr_columns *columns, const struct lr_lor_list *list,
+                           const float *values, float *image)
 {
-    struct lr_columns *columns = self;
     struct lr_fixed sums;
     gl_stopwatch_reset(columns->watch);
     LR_TRY(fill_sums(columns, list, values, &sums));
     const lr_status status = image != NULL ? lr_columns_read_sums(columns, &sums, image)
                                            : lr_columns_take_sums(columns, &sums);
     lr_fixed_finish(&sums);
+    return status;
+}
+
+lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
+                               float *image)
+{
+    lr_status status;
+    do {
+        status = back_once(self, list, values, image);
+    } while (lr_columns_go_again(self, &status));
     return status;
 }

@@ -87,6 +87,9 @@ static void fill_defines(const struct lr_columns *columns, enum lr_columns_progr
     if (lr_columns_has_one_point(columns)) {
         defines->list[next++].name = "ONE_POINT_ALONG";
     }
+    if (gl_context_limits(columns->ctx)->software) {
+        defines->list[next++].name = "LIMITED_LOOPS";
+    }
     defines->list[next].name = descriptions[which].define;
 }
 

@@ -10,7 +10,7 @@
 #include "render/columns/image.h"
 #include "render/columns/programs.h"
 #include "render/columns/scene.h"
-#include "render/loop_limit.h"
+#include "render/columns/turns.h"
 #include "render/values.h"
 
 #include <stdlib.h>
@@ -401,12 +401,6 @@ static lr_status run_parts(const struct lr_window *window, const struct parts *p
     return LR_OK;
 }
 
-static bool has_small_windows(const struct lr_columns *columns)
-{
-    const struct gl_limits *limits = gl_context_limits(columns->ctx);
-    return limits->software || limits->small_batches;
-}
-
 /* What a tube has at most: shaders/columns/tube.glsl. */
 static int most_candidates(const struct lr_columns *columns)
 {
@@ -419,8 +413,8 @@ static int most_candidates(const struct lr_columns *columns)
 static int candidates_at_once(const struct lr_columns *columns)
 {
     const int all = most_candidates(columns);
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / (3 + lr_columns_turns_of_column(columns));
-    return !has_small_windows(columns) || most > all ? all : most > 1 ? (int)most : 1;
+    const int64_t most = lr_columns_most_turns(columns) / (3 + lr_columns_turns_of_column(columns));
+    return !lr_columns_ends_loops(columns) || most > all ? all : most > 1 ? (int)most : 1;
 }
 
 static lr_status forward_pass(const struct lr_window *window)
@@ -445,8 +439,8 @@ static lr_status forward_pass(const struct lr_window *window)
 /* Strips of each pair of stacks that a thread may have in one dispatch. */
 static int strips_at_once(const struct lr_window *window)
 {
-    const int64_t most = LR_MOST_TURNS_SOFTWARE / 2 / (window->strip_turns + 1);
-    const bool has_all = !has_small_windows(window->columns) || most >= window->most_strips ||
+    const int64_t most = lr_columns_most_turns(window->columns) / 2 / (window->strip_turns + 1);
+    const bool has_all = !lr_columns_ends_loops(window->columns) || most >= window->most_strips ||
                          2 * window->turns <= window->most_turns;
     return has_all ? window->most_strips : most > 1 ? (int)most : 1;
 }
@@ -469,7 +463,7 @@ static lr_status back_pass(const struct lr_window *window, enum lr_columns_progr
         .count = which == LR_COLUMNS_BACK_HALF_TURN ? (size[columns->across[1]] + 1) / 2
                                                     : size[columns->across[1]],
         .points = samples[columns->across[0]] * samples[columns->across[1]],
-        .at_once = has_small_windows(columns) ? 1 : POINTS_OF_A_PART,
+        .at_once = lr_columns_ends_loops(columns) ? 1 : POINTS_OF_A_PART,
         .strips = columns->params.mode == LR_MODE_EXACT ? window->most_strips : 0,
         .strips_at_once = strips_at_once(window)};
     return run_parts(window, &parts);
@@ -516,10 +510,9 @@ static lr_status order_pairs(const struct lr_columns *columns, const struct lr_p
     return exact ? lr_columns_order_by_stacks(columns, list, order) : LR_OK;
 }
 
-lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
-                             lr_vector *data)
+static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list,
+                              const float *image, lr_vector *data)
 {
-    struct lr_columns *columns = self;
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     gl_stopwatch_reset(columns->watch);
@@ -529,6 +522,16 @@ lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const 
     const lr_status status = forward_windows(&window, data);
     lr_stack_order_finish(&order);
     return status == LR_OK && exact ? lr_columns_clear_left_out(columns, list, data) : status;
+}
+
+lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
+                             lr_vector *data)
+{
+    lr_status status;
+    do {
+        status = forward_once(self, list, image, data);
+    } while (lr_columns_go_again(self, &status));
+    return status;
 }
 
 /* The sum is then the first share, and the others begin at zero again. */
@@ -566,8 +569,8 @@ static lr_status back_windows(struct lr_window *window, const lr_vector *data)
 {
     struct lr_columns *columns = window->columns;
     const bool exact = columns->params.mode == LR_MODE_EXACT;
-    if (has_small_windows(columns)) { /* a thread visits all pairs of the window */
-        window->most_turns = LR_MOST_TURNS_SOFTWARE;
+    if (lr_columns_ends_loops(columns)) { /* a thread visits all pairs of the window */
+        window->most_turns = lr_columns_most_turns(columns);
     }
     while (lr_window_next(window)) {
         const lr_status status = exact ? back_exact(window, data) : back_sampled(window, data);
@@ -577,10 +580,9 @@ static lr_status back_windows(struct lr_window *window, const lr_vector *data)
     return LR_OK;
 }
 
-lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data,
-                          float *image)
+static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list *list,
+                           const lr_vector *data, float *image)
 {
-    struct lr_columns *columns = self;
     struct lr_stack_order order = {0};
     const bool exact = columns->params.mode == LR_MODE_EXACT;
     gl_stopwatch_reset(columns->watch);
@@ -592,12 +594,22 @@ lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_
     return status == LR_OK && image != NULL ? lr_columns_read_image(columns, image) : status;
 }
 
+lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data,
+                          float *image)
+{
+    lr_status status;
+    do {
+        status = back_once(self, list, data, image);
+    } while (lr_columns_go_again(self, &status));
+    return status;
+}
+
 /* Which of a small window's stacks have their images with them turns out later. */
 lr_status lr_columns_prepare(void *self, bool lists)
 {
     struct lr_columns *columns = self;
     const bool has_images = columns->stacks->has_half_turn;
-    if (!has_images || !has_small_windows(columns)) {
+    if (!has_images || !lr_columns_ends_loops(columns)) {
         LR_TRY(lr_columns_start_back(columns, true, has_images));
         LR_TRY(lists ? LR_OK : lr_columns_start_back(columns, false, has_images));
     }

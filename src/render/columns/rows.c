@@ -9,7 +9,7 @@
 #include "common/bindings.h"
 #include "render/columns/programs.h"
 #include "render/columns/scene.h"
-#include "render/loop_limit.h"
+#include "render/columns/turns.h"
 #include "render/plan.h"
 #include "render/rows/point_lists.h"
 
@@ -66,7 +66,7 @@ static int end_of_pairs(const struct lr_columns *columns, int begin)
     }
     int64_t turns = 0;
     int end = begin;
-    while (end < num_pairs && (end == begin || turns <= LR_MOST_TURNS_SOFTWARE)) {
+    while (end < num_pairs && (end == begin || turns <= lr_columns_most_turns(columns))) {
         turns += turns_of_rows(columns, end++);
     }
     return end;
@@ -166,5 +166,5 @@ lr_status lr_columns_read_rows(void *self, const struct lr_rows *rows, const lr_
     const lr_status status =
         listing.pairs != NULL ? lr_point_lists_read_rows(&lister, rows, sink) : LR_FAILED;
     gl_buffer_destroy(listing.pairs);
-    return status;
+    return status == LR_OK ? lr_columns_check_turns(columns) : status;
 }

@@ -109,7 +109,7 @@ static double squared_face(const lr_module *module)
     return module->face_mm[0] * module->face_mm[0] + module->face_mm[1] * module->face_mm[1];
 }
 
-static double nearest_mm(const struct lr_columns *columns)
+double lr_columns_nearest_mm(const struct lr_columns *columns)
 {
     double nearest = HUGE_VAL;
     for (int m = 0; m < columns->params.scanner->num_modules; m++) {
@@ -121,51 +121,12 @@ static double nearest_mm(const struct lr_columns *columns)
 bool lr_columns_may_be_near(const struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
-    const double nearest = nearest_mm(columns);
+    const double nearest = lr_columns_nearest_mm(columns);
     double face = 0.0;
     for (int m = 0; m < scanner->num_modules; m++) {
         face = fmax(face, squared_face(&scanner->modules[m]));
     }
     return face > near_size * nearest * nearest;
-}
-
-/* Pieces that a strip is likely to have at most (count_pieces of shaders/columns/columns.glsl): along it the ratio
- * of the ways to both faces changes by its width over the way to the nearer one, and a piece is so wide that
- * this moves a line by one of the cells along. */
-static int most_pieces(const struct lr_columns *columns)
-{
-    const lr_scanner *scanner = columns->params.scanner;
-    double widest = 0.0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        widest = fmax(widest, sqrt(squared_face(&scanner->modules[m])));
-    }
-    const double change = fmin(widest / fmax(nearest_mm(columns), 1e-6), 1.0);
-    return 1 + (int)ceil(change * columns->stacks->most_cells);
-}
-
-int lr_columns_turns_of_element(const struct lr_columns *columns)
-{
-    enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
-    const int turns = columns->may_be_near ? 1 + TRIANGLES : 1; /* rows of points ask each time */
-    return columns->params.mode == LR_MODE_EXACT ? turns * most_pieces(columns) : 1;
-}
-
-int64_t lr_columns_turns_of_column(const struct lr_columns *columns)
-{
-    const lr_scanner *scanner = columns->params.scanner;
-    const double step =
-        columns->params.grid->voxel_mm[columns->axis] / columns->params.samples[columns->axis];
-    double widest = 0.0;
-    for (int m = 0; m < scanner->num_modules; m++) {
-        const double *face = scanner->modules[m].face_mm;
-        widest = fmax(widest, fmax(face[0], face[1])); /* one of them is along the columns */
-    }
-    const double seen =
-        fmin(ceil(widest / step) + 3.0, lr_columns_num_points(columns, columns->axis));
-    const int of_element = columns->params.mode == LR_MODE_EXACT
-                               ? lr_columns_turns_of_element(columns)
-                               : columns->params.rays;
-    return (int64_t)seen * (1 + of_element);
 }
 
 static struct gl_buffer *upload(const struct lr_columns *columns, const char *label,
@@ -330,10 +291,13 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
     return buffer;
 }
 
+enum { CHECK_ROUNDS = 8 };
+
 struct lr_columns_pass lr_columns_uniforms(const struct lr_columns *columns)
 {
     const int axes[3] = {columns->across[0], columns->across[1], columns->axis};
     struct lr_columns_pass pass = {0};
+    pass.num_samples[3] = CHECK_ROUNDS;
     for (int k = 0; k < 3; k++) {
         pass.num_points[k] = lr_columns_num_points(columns, axes[k]);
         pass.num_samples[k] = columns->params.samples[axes[k]];
@@ -351,6 +315,7 @@ void lr_columns_bind_scene(const struct lr_columns *columns, struct gl_pass *pas
     pass->buffers[LR_BIND_MASK_ENTRIES].buffer = columns->mask_entries;
     pass->buffers[LR_BIND_MASK_WORDS].buffer = columns->mask_words;
     pass->buffers[LR_BIND_COLUMN_MIDDLES].buffer = columns->cells;
+    pass->buffers[LR_BIND_COLUMN_STATE].buffer = columns->state;
 }
 
 void lr_columns_count_crystals(const struct lr_columns *columns, int module, int counts[2])

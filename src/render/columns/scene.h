@@ -24,11 +24,8 @@ struct gl_buffer *lr_columns_upload_pairs(const struct lr_columns *columns,
 /* Sample points of the grid along one of its axes. */
 int lr_columns_num_points(const struct lr_columns *columns, int axis);
 
-/* Turns of loops that an element may take, which is all pieces of a strip at one point: LR_MOST_TURNS_SOFTWARE. */
-int lr_columns_turns_of_element(const struct lr_columns *columns);
-
-/* The same for all points of a column that a pair of cells may see: their faces are as wide. */
-int64_t lr_columns_turns_of_column(const struct lr_columns *columns);
+/* From the grid to the nearest module's plane; 0 where one reaches it. */
+double lr_columns_nearest_mm(const struct lr_columns *columns);
 
 /* How much more a thread that walks through voxels may have to do than with one point in each: a
  * dispatch has as many fewer threads, since a driver's watchdog gives it a few seconds. */

@@ -14,7 +14,7 @@ static const struct {
 struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_program which)
 {
     const bool anywhere = which == LR_PAIRS_POINT_ROWS;
-    struct gl_define defines[5] = {{0}};
+    struct gl_define defines[6] = {{0}};
     int next = 0;
     if (pairs->programs[which] != NULL) {
         return pairs->programs[which];
@@ -27,6 +27,9 @@ struct gl_program *lr_pairs_program(struct lr_pairs *pairs, enum lr_pairs_progra
     }
     if (pairs->has_masks) {
         defines[next++].name = "MASKS";
+    }
+    if (gl_context_limits(pairs->ctx)->software) {
+        defines[next++].name = "LIMITED_LOOPS";
     }
     if (which == LR_PAIRS_FORWARD && pairs->params.deterministic) {
         defines[next].name = "FIXED";

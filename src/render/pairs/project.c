@@ -119,11 +119,12 @@ static int rows_of_step(const struct lr_pairs *pairs, const int32_t modules[2])
     const int rows = larger(i->crystals[1], j->crystals[1]);
     const int64_t crystals =
         larger((int)crystals_of(pairs, modules[0]), (int)crystals_of(pairs, modules[1]));
-    const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals + 1);
+    const int parts = lr_pairs_most_parts(pairs, modules[0], modules[1]);
+    const int64_t turns = larger(i->crystals[0], j->crystals[0]) * (crystals * parts * parts + 1);
     const int64_t most = LR_MOST_TURNS_SOFTWARE / turns;
-    return !gl_context_limits(pairs->ctx)->small_batches || most > rows ? rows
-           : most > 1                                                   ? (int)most
-                                                                        : 1;
+    const struct gl_limits *limits = gl_context_limits(pairs->ctx);
+    const bool has_all = (!limits->software && !limits->small_batches) || most > rows;
+    return has_all ? rows : most > 1 ? (int)most : 1;
 }
 
 static int height_of(const struct lr_pairs *pairs, const int32_t modules[2])
@@ -242,7 +243,7 @@ lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
     if (unfinished != 0) {
         return lr_error(pairs->params.log, LR_FAILED,
                         "the device ended a projection's loops before they were done, at modules "
-                        "of very many crystals: use backend cpu");
+                        "of very many crystals, or near to them: use backend cpu");
     }
     return LR_OK;
 }

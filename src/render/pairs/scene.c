@@ -142,12 +142,24 @@ static double nearest_plane(const struct lr_pairs *pairs, int i, int j)
     return fmax(fmax(on_i[0], on_j[0]), 0.0);
 }
 
-static bool may_be_near(const struct lr_pairs *pairs, int i, int j)
+static double largest_face(const struct lr_pairs *pairs, int i, int j)
 {
     const lr_module *modules = pairs->params.scanner->modules;
-    const double face = fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]),
-                             fmax(modules[j].face_mm[0], modules[j].face_mm[1]));
-    return face > largest_part * nearest_plane(pairs, i, j);
+    return fmax(fmax(modules[i].face_mm[0], modules[i].face_mm[1]),
+                fmax(modules[j].face_mm[0], modules[j].face_mm[1]));
+}
+
+static bool may_be_near(const struct lr_pairs *pairs, int i, int j)
+{
+    return largest_face(pairs, i, j) > largest_part * nearest_plane(pairs, i, j);
+}
+
+int lr_pairs_most_parts(const struct lr_pairs *pairs, int i, int j)
+{
+    enum { MOST_PARTS = 32 };
+    const double nearest = fmax(nearest_plane(pairs, i, j), 1e-6);
+    const double parts = ceil(largest_face(pairs, i, j) / (largest_part * nearest));
+    return parts < 1.0 ? 1 : parts < MOST_PARTS ? (int)parts : MOST_PARTS;
 }
 
 static void find_needs(struct lr_pairs *pairs)
@@ -193,12 +205,15 @@ struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
     return buffer;
 }
 
+enum { CHECK_ROUNDS = 8 };
+
 struct lr_pairs_pass lr_pairs_uniforms(const struct lr_pairs *pairs)
 {
     const lr_grid *grid = pairs->params.grid;
     const int *samples = pairs->params.samples;
     struct lr_pairs_pass pass = {
         .scale = {(float)(1.0 / ((double)samples[0] * samples[1] * samples[2]))}};
+    pass.list[3] = CHECK_ROUNDS;
     for (int k = 0; k < 3; k++) {
         pass.num_voxels[k] = grid->size[k];
         pass.num_samples[k] = samples[k];

@@ -18,6 +18,9 @@ _Static_assert(sizeof(struct lr_pairs_pass) == 144, "the shaders' layout");
 /* Uploads what does not depend on the pairs of a window, and finds out what programs need. */
 lr_status lr_pairs_upload_scene(struct lr_pairs *pairs);
 
+/* Into how many parts along each axis a crystal is cut at most, as points of the grid see it. */
+int lr_pairs_most_parts(const struct lr_pairs *pairs, int i, int j);
+
 /* Module pairs list[begin .. end-1], their values counted from the first one's. */
 struct gl_buffer *lr_pairs_upload_list(const struct lr_pairs *pairs,
                                        const struct lr_pair_list *list, const int64_t range[2]);
