@@ -46,7 +46,8 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     listmode_exact.compute listmode_exact.cpu listmode_exact_on_cpu.0
     listmode_exact_on_cpu.4000 listmode_laws.compute listmode_laws.cpu
     listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled
-    native_elements native_projections operator_choose operator_context_loss.raster
+    native_elements native_projections operator_choose operator_coarse.compute
+    operator_coarse.raster operator_context_loss.raster operator_random.compute
     operator_families.compute operator_families.raster operator_families_on_cpu.compute
     operator_laws.compute operator_layers.compute operator_layers.raster
     operator_layers_families.compute operator_layers_penetration.compute
