@@ -60,7 +60,7 @@ layout(std430, binding = LR_BIND_COLUMN_POINTS) readonly buffer ColumnPoints {
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_points; // across (2), along
-    ivec4 num_samples; // points per voxel likewise; rounds of check_loops
+    ivec4 num_samples; // points per voxel likewise; rounds of common/loops.glsl
     ivec4 first;       // forward: module pair of the groups, and in z candidate; back: in y voxel row,
                        // z point across, in exact mode w strip and x their end; rows: module pair, point
     ivec4 count;       // pairs of the window, for rows their end; end of candidates, of points across, for
@@ -69,20 +69,17 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     vec4 origin;       // along the columns, of cells: a float and what its rounding left over
 };
 
-// Renderers in software end all loops of a thread after some rounds altogether, then this one, too: passes call it in the
-// end. A compiler takes the condition of a loop as met behind it, so that must not be asked.
+// Passes call it in the end.
 #ifdef LIMITED_LOOPS
+#include "common/loops.glsl"
+
 layout(std430, binding = LR_BIND_COLUMN_STATE) writeonly buffer State {
     uint loops_were_ended;
 };
 
 void check_loops()
 {
-    int rounds = 0;
-    while (rounds < num_samples.w) {
-        rounds++;
-    }
-    if (rounds != num_samples.w) {
+    if (were_loops_ended(num_samples.w)) {
         loops_were_ended = 1u;
     }
 }

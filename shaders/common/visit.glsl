@@ -39,18 +39,15 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
 };
 
 #ifdef LIMITED_LOOPS
-// Mesa's software renderer ends all loops of a shader once they have had 65,535 rounds together.
+#include "common/loops.glsl"
+
 layout(std430, binding = LR_BIND_CUT_SHORT) writeonly buffer CutShort {
     uint cut_short;
 };
 
 void check_loops()
 {
-    int rounds = 0;
-    while (rounds < last_rounds) {
-        rounds++;
-    }
-    if (rounds != last_rounds) {
+    if (were_loops_ended(last_rounds)) {
         cut_short = 1u;
     }
 }

@@ -7,6 +7,7 @@
 // them covers. Includers define
 //     void emit(uint lor, float weight);
 #include "pairs/scene.glsl"
+#include "common/loops.glsl"
 #ifdef MASKS
 #include "common/mask.glsl"
 #endif
@@ -417,21 +418,6 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 // Overlaps of no more than this part of a face are rounding.
 const float NOTHING = 3e-7;
 
-#ifdef LIMITED_LOOPS
-// Renderers in software end all loops of a thread after some rounds altogether, then this one, too. A compiler takes the
-// condition of a loop as met behind it, so that must not be asked.
-void check_loops()
-{
-    int rounds = 0;
-    while (rounds < list.w) {
-        rounds++;
-    }
-    if (rounds != list.w) {
-        unfinished = 1u;
-    }
-}
-#endif
-
 // Emits the elements of one pair; a LOR may come in parts.
 void visit_pair(ModulePair pair, dvec3 point)
 {
@@ -508,6 +494,8 @@ void visit_pair(ModulePair pair, dvec3 point)
         }
     }
 #ifdef LIMITED_LOOPS
-    check_loops();
+    if (were_loops_ended(list.w)) {
+        unfinished = 1u;
+    }
 #endif
 }

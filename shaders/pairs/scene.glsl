@@ -34,7 +34,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     ivec4 num_voxels;  // x, y, z; first slab of this pass
     ivec4 num_samples; // points of a voxel; which of them
     ivec4 range;       // pairs: first, end; rows of the nearer module's crystals: first, end
-    ivec4 list;        // of rows: points first, end; elements that it has room for; rounds of check_loops
+    ivec4 list;        // of rows: points first, end; elements that it has room for; rounds of common/loops.glsl
     dvec4 first_voxel; // its centre
     dvec4 voxel;       // edges
     vec4 scale;        // of terms: 1 / points of a voxel; of sums in fixed point
