@@ -45,6 +45,8 @@ enum lr_columns_program {
 
 struct lr_columns_stacks;
 
+enum { LR_COLUMNS_KNOWN = 256 };
+
 struct lr_columns {
     struct lr_backend_params params;
     struct gl_context *ctx; /* the backend's */
@@ -63,9 +65,11 @@ struct lr_columns {
     struct gl_buffer *image;          /* [shares][across 1][across 0][along]: input or output */
     struct lr_columns_stacks *stacks; /* owned */
     struct gl_program *programs[LR_NUM_COLUMNS_PROGRAMS];
-    struct lr_merge_programs merge; /* of rows */
-    struct gl_buffer *state;        /* whether loops were ended; NULL on devices that do not */
-    int caution;                    /* how much shorter parts are than they might be: turns.h */
+    struct lr_merge_programs merge;   /* of rows */
+    struct gl_buffer *state;          /* whether loops were ended; NULL on devices that do not */
+    int caution;                      /* how much shorter parts are than they might be: turns.h */
+    uint64_t known[LR_COLUMNS_KNOWN]; /* what was projected with no loop ended */
+    int num_known;
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
 };
 

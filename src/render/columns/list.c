@@ -231,6 +231,11 @@ static lr_status read_values(const struct window *window, float *values)
     return status;
 }
 
+static struct lr_columns_task task_of(const struct lr_lor_list *list, int work)
+{
+    return (struct lr_columns_task){list->lors, list->count * (int64_t)sizeof(*list->lors), work};
+}
+
 static lr_status forward_once(struct lr_columns *columns, const struct lr_lor_list *list,
                               const float *image, float *values)
 {
@@ -253,10 +258,11 @@ static lr_status forward_once(struct lr_columns *columns, const struct lr_lor_li
 lr_status lr_columns_forward_lors(void *self, const struct lr_lor_list *list, const float *image,
                                   float *values)
 {
+    const struct lr_columns_task task = task_of(list, LR_COLUMNS_LIST_FORWARD);
     lr_status status;
     do {
         status = forward_once(self, list, image, values);
-    } while (lr_columns_go_again(self, &status));
+    } while (lr_columns_go_again(self, &task, &status));
     return status;
 }
 
@@ -311,9 +317,10 @@ static lr_status back_once(struct lr_columns *columns, const struct lr_lor_list 
 lr_status lr_columns_back_lors(void *self, const struct lr_lor_list *list, const float *values,
                                float *image)
 {
+    const struct lr_columns_task task = task_of(list, LR_COLUMNS_LIST_BACK);
     lr_status status;
     do {
         status = back_once(self, list, values, image);
-    } while (lr_columns_go_again(self, &status));
+    } while (lr_columns_go_again(self, &task, &status));
     return status;
 }

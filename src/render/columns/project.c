@@ -510,6 +510,12 @@ static lr_status order_pairs(const struct lr_columns *columns, const struct lr_p
     return exact ? lr_columns_order_by_stacks(columns, list, order) : LR_OK;
 }
 
+static struct lr_columns_task task_of(const struct lr_pair_list *list, int work)
+{
+    return (struct lr_columns_task){list->pairs, list->num_pairs * (int64_t)sizeof(*list->pairs),
+                                    work};
+}
+
 static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list,
                               const float *image, lr_vector *data)
 {
@@ -527,10 +533,11 @@ static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_l
 lr_status lr_columns_forward(void *self, const struct lr_pair_list *list, const float *image,
                              lr_vector *data)
 {
+    const struct lr_columns_task task = task_of(list, LR_COLUMNS_FORWARD);
     lr_status status;
     do {
         status = forward_once(self, list, image, data);
-    } while (lr_columns_go_again(self, &status));
+    } while (lr_columns_go_again(self, &task, &status));
     return status;
 }
 
@@ -597,10 +604,11 @@ static lr_status back_once(struct lr_columns *columns, const struct lr_pair_list
 lr_status lr_columns_back(void *self, const struct lr_pair_list *list, const lr_vector *data,
                           float *image)
 {
+    const struct lr_columns_task task = task_of(list, LR_COLUMNS_BACK);
     lr_status status;
     do {
         status = back_once(self, list, data, image);
-    } while (lr_columns_go_again(self, &status));
+    } while (lr_columns_go_again(self, &task, &status));
     return status;
 }
 

@@ -82,9 +82,6 @@ static lr_status ask(struct lr_columns *columns, bool *were_ended)
 {
     uint32_t ended = 0;
     *were_ended = false;
-    if (columns->state == NULL) {
-        return LR_OK;
-    }
     LR_TRY(gl_buffer_read(columns->state, 0, sizeof(ended), &ended));
     *were_ended = ended != 0;
     if (*were_ended) {
@@ -101,15 +98,50 @@ static lr_status refuse(const struct lr_columns *columns)
         "that are very large beside the voxels or near to them: use backend native or cpu");
 }
 
-bool lr_columns_go_again(struct lr_columns *columns, lr_status *status)
+/* FNV-1a. */
+static uint64_t key_of(const struct lr_columns_task *task)
 {
-    bool were_ended = false;
-    if (*status == LR_OK) {
-        *status = ask(columns, &were_ended);
+    const unsigned char *bytes = task->numbers;
+    uint64_t key = UINT64_C(0xcbf29ce484222325) ^ (uint64_t)task->work;
+    for (int64_t k = 0; bytes != NULL && k < task->bytes; k++) {
+        key = (key ^ bytes[k]) * UINT64_C(0x100000001b3);
     }
-    if (!were_ended) {
+    return key;
+}
+
+static bool is_known(const struct lr_columns *columns, uint64_t key)
+{
+    bool known = false;
+    for (int k = 0; k < columns->num_known; k++) {
+        known = known || columns->known[k] == key;
+    }
+    return known;
+}
+
+/* That it is done with no loop ended. */
+static void know(struct lr_columns *columns, uint64_t key)
+{
+    if (columns->num_known < LR_COLUMNS_KNOWN) {
+        columns->known[columns->num_known++] = key;
+    }
+}
+
+bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task,
+                         lr_status *status)
+{
+    if (*status != LR_OK || columns->state == NULL) {
         return false;
     }
+    const uint64_t key = key_of(task);
+    bool were_ended = false;
+    *status = is_known(columns, key) ? LR_OK : ask(columns, &were_ended);
+    if (!were_ended) {
+        if (*status == LR_OK && !is_known(columns, key)) {
+            know(columns, key);
+        }
+        return false;
+    }
+    columns->num_known = 0;
     columns->caution *= LESS;
     *status = columns->caution > LEAST ? refuse(columns) : LR_OK;
     return *status == LR_OK;
@@ -118,6 +150,9 @@ bool lr_columns_go_again(struct lr_columns *columns, lr_status *status)
 lr_status lr_columns_check_turns(struct lr_columns *columns)
 {
     bool were_ended;
+    if (columns->state == NULL) {
+        return LR_OK;
+    }
     LR_TRY(ask(columns, &were_ended));
     return were_ended ? refuse(columns) : LR_OK;
 }

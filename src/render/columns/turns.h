@@ -24,9 +24,18 @@ int64_t lr_columns_turns_of_column(const struct lr_columns *columns);
 /* Makes what passes tell by. errors: LR_FAILED, logged. */
 lr_status lr_columns_turns_init(struct lr_columns *columns);
 
+/* What a projection is of: some pairs or LORs (NULL = all), and one kind of work. Turns depend on
+ * nothing else. */
+struct lr_columns_task {
+    const void *numbers;
+    int64_t bytes;
+    int work;
+};
+
 /* Behind a projection whose status is given: true where it is to be done anew, as loops were ended. The status is an
- * error, logged, where smaller parts do not help. */
-bool lr_columns_go_again(struct lr_columns *columns, lr_status *status);
+ * error, logged, where smaller parts do not help. The device is asked, and waited for, once for each task. */
+bool lr_columns_go_again(struct lr_columns *columns, const struct lr_columns_task *task,
+                         lr_status *status);
 
 /* The same of what cannot be done anew. */
 lr_status lr_columns_check_turns(struct lr_columns *columns);
