@@ -335,9 +335,9 @@ void find_seen(vec4 across, Task task, int begin, int most, int share)
     barrier();
 }
 
-// A column of the thread's, of the strips first.w .. first.x - 1 of each pair of stacks: stacks are looked at COLUMN_GROUP at a time, and those seen from any
-// column of the group are visited in order. One loop goes over words, bits and the strips of a stack,
-// for the reason given at add_strips.
+// A column of the thread's, of the strips first.w .. first.x - 1 of each pair of stacks: stacks are looked
+// at COLUMN_GROUP at a time, and those seen from any column of the group are visited in order. One loop
+// goes over words, bits and the strips of a stack, for the reason given at add_strips.
 void add_column(inout PointSums result, vec4 across, Task task, int share)
 {
     int mine = (count.x - share + count.z - 1) / count.z;

@@ -180,8 +180,8 @@ struct Strip {
                    // coordinate from the column's foot and w the width
     uint first;    // value of the axial crystals 0, 0 counted along the column
     bool i_is_primary;
-    int pieces;    // exact: of equal width (count_pieces); sampled: 1 where the roles are the same for every point of
-                   // the column, else 0
+    int pieces;    // exact: of equal width (count_pieces); sampled: 1 where the roles are the same
+                   // for every point of the column, else 0
 };
 
 // Of a strip; more are asked for by columns that stand in the secondary's plane alone.

@@ -7,7 +7,9 @@
 // them covers. Includers define
 //     void emit(uint lor, float weight);
 #include "pairs/scene.glsl"
+#ifdef LIMITED_LOOPS
 #include "common/loops.glsl"
+#endif
 #ifdef MASKS
 #include "common/mask.glsl"
 #endif

@@ -169,8 +169,8 @@ static lr_status init(struct lr_columns *columns)
     if (columns->stacks == NULL) {
         return LR_FAILED;
     }
-    LR_TRY(lr_columns_turns_init(columns));
     LR_TRY(lr_columns_stacks_init(columns->stacks, columns));
+    LR_TRY(lr_columns_turns_init(columns));
     columns->is_mirrored = is_mirrored(columns);
     columns->cells = lr_columns_upload_cells(columns);
     if (columns->cells == NULL) {

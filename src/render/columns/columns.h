@@ -70,6 +70,8 @@ struct lr_columns {
     int caution;                      /* how much shorter parts are than they might be: turns.h */
     uint64_t known[LR_COLUMNS_KNOWN]; /* what was projected with no loop ended */
     int num_known;
+    int element_turns; /* of loops, that an element may take: all pieces of a strip at one point, about */
+    int64_t column_turns; /* the same for all points of a column that a pair of cells may see */
     struct gl_stopwatch *watch; /* laps are passes, so that waiting for the host does not count */
 };
 

@@ -161,7 +161,7 @@ static int places_of_step(const struct lr_columns *columns)
         return INT_MAX;
     }
     const int lines = columns->params.mode == LR_MODE_EXACT ? 1 : 2 * columns->params.rays;
-    const int64_t turns = 1 + lines * (1 + lr_columns_turns_of_column(columns));
+    const int64_t turns = 1 + lines * (1 + columns->column_turns);
     const int64_t most = lr_columns_most_turns(columns) / turns;
     return (most > 1 ? (int)most : 1) * LR_LIST_SHARE;
 }

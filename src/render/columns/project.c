@@ -47,8 +47,7 @@ static void measure_pair(struct lr_window *window, int64_t k)
     i[1] *= modules_like(window->columns, pair[0]);
     j[1] *= modules_like(window->columns, pair[1]);
     window->most_stacked = i[1] * j[1] > window->most_stacked ? i[1] * j[1] : window->most_stacked;
-    const int64_t strip_turns =
-        4 + 3 * (int64_t)(i[1] + j[1]) * lr_columns_turns_of_element(window->columns);
+    const int64_t strip_turns = 4 + 3 * (int64_t)(i[1] + j[1]) * window->columns->element_turns;
     const int strips = i[0] + j[0];
     window->most_strips = strips > window->most_strips ? strips : window->most_strips;
     window->strip_turns = strip_turns > window->strip_turns ? strip_turns : window->strip_turns;
@@ -413,7 +412,7 @@ static int most_candidates(const struct lr_columns *columns)
 static int candidates_at_once(const struct lr_columns *columns)
 {
     const int all = most_candidates(columns);
-    const int64_t most = lr_columns_most_turns(columns) / (3 + lr_columns_turns_of_column(columns));
+    const int64_t most = lr_columns_most_turns(columns) / (3 + columns->column_turns);
     return !lr_columns_ends_loops(columns) || most > all ? all : most > 1 ? (int)most : 1;
 }
 

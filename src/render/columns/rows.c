@@ -54,14 +54,14 @@ static int64_t turns_of_rows(const struct lr_columns *columns, int pair)
     return 4 + gl_divide_up(strips, columns->strips) + gl_divide_up(strips, LR_GROUP_SIZE) +
            gl_divide_up(i[0], LR_GROUP_SIZE) * (int64_t)(1 + j[0]) +
            gl_divide_up((int64_t)strips * i[1], LR_GROUP_SIZE) *
-               (int64_t)(1 + j[1] * lr_columns_turns_of_element(columns));
+               (int64_t)(1 + j[1] * columns->element_turns);
 }
 
 /* End of the module pairs from `begin` on that one pass may visit. */
 static int end_of_pairs(const struct lr_columns *columns, int begin)
 {
     const int num_pairs = (int)columns->params.lors->num_pairs;
-    if (!gl_context_limits(columns->ctx)->small_batches) {
+    if (!lr_columns_ends_loops(columns)) {
         return num_pairs;
     }
     int64_t turns = 0;

@@ -39,14 +39,15 @@ static int most_pieces(const struct lr_columns *columns)
     return 1 + (int)ceil(change * columns->stacks->most_cells);
 }
 
-int lr_columns_turns_of_element(const struct lr_columns *columns)
+static int turns_of_element(const struct lr_columns *columns)
 {
     enum { TRIANGLES = 8 }; /* of near_weight in shaders/columns/exact.glsl */
     const int turns = columns->may_be_near ? 1 + TRIANGLES : 1; /* rows of points ask each time */
     return columns->params.mode == LR_MODE_EXACT ? turns * most_pieces(columns) : 1;
 }
 
-int64_t lr_columns_turns_of_column(const struct lr_columns *columns)
+/* The faces of a pair of cells are as wide as what they may see of a column. */
+static int64_t turns_of_column(const struct lr_columns *columns)
 {
     const lr_scanner *scanner = columns->params.scanner;
     const double step =
@@ -58,15 +59,16 @@ int64_t lr_columns_turns_of_column(const struct lr_columns *columns)
     }
     const double seen =
         fmin(ceil(widest / step) + 3.0, lr_columns_num_points(columns, columns->axis));
-    const int of_element = columns->params.mode == LR_MODE_EXACT
-                               ? lr_columns_turns_of_element(columns)
-                               : columns->params.rays;
+    const int of_element =
+        columns->params.mode == LR_MODE_EXACT ? columns->element_turns : columns->params.rays;
     return (int64_t)seen * (1 + of_element);
 }
 
 lr_status lr_columns_turns_init(struct lr_columns *columns)
 {
     columns->caution = 1;
+    columns->element_turns = turns_of_element(columns);
+    columns->column_turns = turns_of_column(columns);
     if (!gl_context_limits(columns->ctx)->software) {
         return LR_OK;
     }

@@ -15,13 +15,8 @@ bool lr_columns_ends_loops(const struct lr_columns *columns);
 /* That a thread may take. */
 int64_t lr_columns_most_turns(const struct lr_columns *columns);
 
-/* Of an element, which is all pieces of a strip at one point, about. */
-int lr_columns_turns_of_element(const struct lr_columns *columns);
-
-/* The same for all points of a column that a pair of cells may see: their faces are as wide. */
-int64_t lr_columns_turns_of_column(const struct lr_columns *columns);
-
-/* Makes what passes tell by. errors: LR_FAILED, logged. */
+/* Finds element_turns and column_turns, when the stacks are there, and makes what passes tell by. errors: LR_FAILED,
+ * logged. */
 lr_status lr_columns_turns_init(struct lr_columns *columns);
 
 /* What a projection is of: some pairs or LORs (NULL = all), and one kind of work. Turns depend on
