@@ -13,8 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* How long a projection or a series of rows is watched. */
+/* How long a projection or a series of rows is watched; a projection on processors, which need not wake up,
+ * for less. */
 #define WATCH_SECONDS 0.12
+#define WATCH_PROCESSORS_SECONDS 0.04
 
 /* More points are tried until they take so much longer than one; not where one takes so long. */
 #define ENOUGH_SECONDS 0.05
@@ -71,6 +73,8 @@ struct trial {
     struct lr_trial_pairs pairs;
     lr_selection part; /* these pairs, or all */
     int64_t num_lors, num_points;
+    int64_t most_points; /* more are not worth their time */
+    bool is_rough;       /* more points would have said more */
     lr_vector image, data;
 };
 
@@ -97,6 +101,13 @@ static lr_grid spread_grid(const lr_grid *grid, int size)
     return spread;
 }
 
+/* A trial is not to take longer than what it is made for. */
+static int64_t worth_trying(const struct lr_operator *op)
+{
+    const int *samples = op->params.samples;
+    return lr_grid_num_voxels(&op->grid) * samples[0] * samples[1] * samples[2] / 4;
+}
+
 static void close_trial(struct trial *trial)
 {
     lr_vector_destroy(&trial->image);
@@ -105,7 +116,7 @@ static void close_trial(struct trial *trial)
         trial->backend.fns->destroy(trial->backend.self);
     }
     free(trial->pairs.pairs);
-    *trial = (struct trial){.choice = trial->choice};
+    *trial = (struct trial){.choice = trial->choice, .most_points = trial->most_points};
 }
 
 /* Creates the backend, in place of one for another size. */
@@ -254,14 +265,15 @@ static lr_status watch_projection(struct trial *trial, bool forward, double seco
 /* Each direction once to wake up (one voxel forward, one step back), and once to be timed. */
 static lr_status time_both(struct trial *trial, double *seconds)
 {
+    const double watched = trial->backend.is_gpu ? WATCH_SECONDS : WATCH_PROCESSORS_SECONDS;
     double forward, back, ignored;
     LR_TRY(make_vectors(trial));
     LR_TRY(fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1));
     LR_TRY(watch_once(trial, true, HUGE_VAL, &ignored));
     LR_TRY(fill_image(trial, 0, trial->num_points));
-    LR_TRY(watch_projection(trial, true, WATCH_SECONDS, &forward));
+    LR_TRY(watch_projection(trial, true, watched, &forward));
     LR_TRY(watch_once(trial, false, 0.0, &ignored));
-    LR_TRY(watch_projection(trial, false, WATCH_SECONDS, &back));
+    LR_TRY(watch_projection(trial, false, watched, &back));
     *seconds = forward + back;
     lr_debug(trial->params.log, "trial of %s: %lld points, %lld LORs: forward %.3g s, back %.3g s",
              trial->choice->name, (long long)trial->num_points, (long long)trial->num_lors, forward,
@@ -269,11 +281,16 @@ static lr_status time_both(struct trial *trial, double *seconds)
     return LR_OK;
 }
 
-static double work_of(const struct trial *trial, int size)
+static int64_t points_of(int size)
 {
     const int *points = sizes[size].points;
+    return (int64_t)points[0] * points[1] * points[2];
+}
+
+static double work_of(const struct trial *trial, int size)
+{
     const double lors = (double)trial->params.lors->count;
-    return (double)points[0] * points[1] * points[2] * fmin((double)sizes[size].lors, lors);
+    return (double)points_of(size) * fmin((double)sizes[size].lors, lors);
 }
 
 /* LOR values are there three times: in files' order, in the projector's, and the trial's own. */
@@ -284,15 +301,28 @@ static bool has_room(const struct trial *trial, int size)
     return memory <= 0.0 || 3.0 * sizeof(float) * lors <= memory / 4.0;
 }
 
+static bool is_worth(const struct trial *trial, int size)
+{
+    return points_of(size) <= trial->most_points;
+}
+
 /* The size whose projections should take about as long as they may, and at least one more. */
 static int next_size(const struct trial *trial, int size, double seconds)
 {
     const double wanted = work_of(trial, size) * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
     int next = size + 1;
-    while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted && has_room(trial, next + 1)) {
+    while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted && has_room(trial, next + 1) &&
+           is_worth(trial, next + 1)) {
         next++;
     }
     return next;
+}
+
+/* Whether more points would tell more, first: seconds of one. */
+static bool asks_for_more(const struct trial *trial, int size, double first, double seconds)
+{
+    return size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS &&
+           has_room(trial, size + 1);
 }
 
 /* One point, then more and more, and more LORs, until they take clearly longer: the difference is
@@ -304,13 +334,13 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
     int size = 0;
     LR_TRY(time_both(trial, &first));
     seconds = first;
-    while (size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS &&
-           has_room(trial, size + 1)) {
+    while (asks_for_more(trial, size, first, seconds) && is_worth(trial, size + 1)) {
         size = next_size(trial, size, seconds);
         LR_TRY(open_trial(trial, op, size));
         LR_TRY(choose_part(trial, sizes[size].lors));
         LR_TRY(time_both(trial, &seconds));
     }
+    trial->is_rough = asks_for_more(trial, size, first, seconds);
     const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
     const bool is_clear = seconds - first >= ENOUGH_SECONDS && sizes[size].lors == sizes[0].lors;
     const double each = is_clear ? (seconds - first) / (double)(trial->num_points - 1)
@@ -372,7 +402,7 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
         LR_TRY(time_trial(trial, op, &note.value));
         note.is_known = true;
         const double taken = lr_clock_seconds() - start;
-        if (lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
+        if (!trial->is_rough && lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
             lr_notes_keep(&note, 1, log);
         }
     }
@@ -384,7 +414,7 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
 lr_status lr_measure_speed(struct lr_operator *op)
 {
     const int *samples = op->params.samples;
-    struct trial trial = {.choice = op->choice};
+    struct trial trial = {.choice = op->choice, .most_points = worth_trying(op)};
     double point_us = 0.0;
     if (op->voxel_us > 0.0) {
         return LR_OK;

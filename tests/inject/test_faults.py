@@ -88,8 +88,12 @@ class Trial:
         self.case, self.root = case, root
         self.name = case.title
         calls = root / "calls.txt"
-        folder = self.fresh()
-        done = run(folder, case.arguments, INJECT_CALLS=str(calls), **dict(case.surroundings))
+        for _ in range(3):
+            calls.unlink(missing_ok=True)
+            folder = self.fresh()
+            done = run(folder, case.arguments, INJECT_CALLS=str(calls), **dict(case.surroundings))
+            if b" was reset by its driver" not in done.stderr:
+                break  # else an earlier run, in which a call had failed, took the device with it
         if done.returncode != 0:
             raise RuntimeError(f"{self.name}: {case.arguments}: {done.stderr.decode()}")
         self.files, self.stdout = files_of(folder), done.stdout
