@@ -3,6 +3,7 @@
  *
  * The sensitivity of list mode: every LOR in coincidence, or a sample of them, as events without time of
  * flight are projected back by the same kernel (docs/method/listmode.md, "Sensitivity"). */
+#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -32,16 +33,29 @@ struct drawn {
     int64_t *numbers;
 };
 
+struct sum;
+
+/* Lines first <= line < end of one half that are projected together. */
+struct batch {
+    struct sum *sum;
+    int half;
+    int64_t first, end;
+    struct drawn packed; /* [at_once] the LORs, ascending */
+    int64_t count;
+    struct lr_listmode_events lines;
+    lr_status status; /* of making `lines` */
+};
+
 struct sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
-    double *half[HALVES]; /* [num_voxels] */
-    int64_t at_once;      /* of each half */
-    struct drawn drawn;   /* [at_once] as threads draw them, with gaps */
-    struct drawn packed;  /* [at_once] LORs at hand, ascending */
-    float *factors;       /* [at_once], or NULL: all are 1 */
-    lr_vector image;      /* in the backend's precision */
-    int64_t num_lines, next;
+    double *half[HALVES];    /* [num_voxels] */
+    int64_t at_once;         /* of each half */
+    struct drawn drawn;      /* [at_once] as threads draw them, with gaps */
+    struct batch batches[2]; /* the one at hand and the next one, in turn */
+    float *factors;          /* [at_once], or NULL: all are 1 */
+    lr_vector image;         /* in the backend's precision */
+    int64_t num_lines;
     double stride; /* LORs for each line */
 };
 
@@ -68,6 +82,7 @@ static int64_t lor_of_line(const struct sum *sum, int64_t line)
  * step * k) + half. */
 struct lines {
     struct sum *sum;
+    const struct drawn *packed;
     int half;
     int64_t first, step;
     struct {
@@ -101,7 +116,7 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct lines *lines = user;
-    const struct drawn *from = &lines->sum->drawn, *to = &lines->sum->packed;
+    const struct drawn *from = &lines->sum->drawn, *to = lines->packed;
     const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
@@ -124,17 +139,19 @@ static int64_t close_gaps(struct lines *lines, int64_t count)
     return sum;
 }
 
-/* The next lines of one half whose LORs are in coincidence. */
-static int64_t gather(struct sum *sum, int half, int64_t end)
+/* The LORs of a batch that are in coincidence; returns how many. */
+static int64_t gather(const struct batch *batch)
 {
+    struct sum *sum = batch->sum;
     const struct lr_listmode_family *family = sum->family;
     const int64_t step = family->sensitivity_parts;
     /* Of this half lines up to `end` are those of these numbers, of which this part has each step-th. */
-    const int64_t begin_of_half = sum->next / HALVES,
-                  end_of_half = (end - half + HALVES - 1) / HALVES;
+    const int64_t begin_of_half = batch->first / HALVES,
+                  end_of_half = (batch->end - batch->half + HALVES - 1) / HALVES;
     const int64_t before = begin_of_half - family->sensitivity_part + step - 1;
     struct lines lines = {.sum = sum,
-                          .half = half,
+                          .packed = &batch->packed,
+                          .half = batch->half,
                           .first = family->sensitivity_part + before / step * step,
                           .step = step};
     const int64_t count =
@@ -143,10 +160,42 @@ static int64_t gather(struct sum *sum, int half, int64_t end)
     return close_gaps(&lines, count);
 }
 
-static lr_status find_factors(struct sum *sum, int64_t count)
+static lr_listmode_params params_of(const struct batch *batch, const lr_log *log)
 {
+    const struct sum *sum = batch->sum;
+    return (lr_listmode_params){.lors = sum->family->lors,
+                                .grid = &sum->op->grid,
+                                .events = batch->packed.events,
+                                .count = batch->count,
+                                .threads = sum->op->params.threads,
+                                .log = log};
+}
+
+static lr_status copy_lines(struct batch *batch, const lr_log *log)
+{
+    const lr_listmode_params params = params_of(batch, log);
+    batch->status = lr_listmode_events_copy(&batch->lines, &params);
+    if (batch->status != LR_OK) {
+        lr_listmode_events_finish(&batch->lines);
+    }
+    return batch->status;
+}
+
+/* In a thread of its own, so it logs nothing. */
+static void prepare(void *user)
+{
+    struct batch *batch = user;
+    batch->count = gather(batch);
+    if (batch->count > 0) {
+        (void)copy_lines(batch, NULL);
+    }
+}
+
+static lr_status find_factors(struct batch *batch)
+{
+    struct sum *sum = batch->sum;
     const lr_lor_source *source = &sum->family->factors;
-    const lr_lor_span span = {.numbers = sum->packed.numbers, .count = count};
+    const lr_lor_span span = {.numbers = batch->packed.numbers, .count = batch->count};
     return sum->factors != NULL ? source->get(source->user, &span, sum->factors) : LR_OK;
 }
 
@@ -202,43 +251,74 @@ static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-static lr_status add_lines(struct sum *sum, int half, int64_t count)
+/* Adds a batch that is prepared, whose lines are then gone. */
+static lr_status add_batch(struct batch *batch)
 {
-    struct lr_listmode_events lines;
-    const lr_listmode_params params = {.lors = sum->family->lors,
-                                       .grid = &sum->op->grid,
-                                       .events = sum->packed.events,
-                                       .count = count,
-                                       .threads = sum->op->params.threads,
-                                       .log = sum->op->params.log};
-    lr_status status = find_factors(sum, count);
-    if (status == LR_OK) {
-        status = lr_listmode_events_copy(&lines, &params);
-        status = status == LR_OK ? project(sum, &params, &lines) : status;
-        lr_listmode_events_finish(&lines);
+    struct sum *sum = batch->sum;
+    const lr_log *log = sum->op->params.log;
+    if (batch->count == 0) {
+        return LR_OK;
     }
+    LR_TRY(batch->status == LR_OK ? LR_OK
+                                  : copy_lines(batch, log)); /* with a sentence, or with luck */
+    const lr_listmode_params params = params_of(batch, log);
+    lr_status status = find_factors(batch);
+    status = status == LR_OK ? project(sum, &params, &batch->lines) : status;
+    lr_listmode_events_finish(&batch->lines);
     if (status == LR_OK) {
         lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels,
-                        &(struct adding){&sum->image, sum->half[half]});
+                        &(struct adding){&sum->image, sum->half[batch->half]});
+    }
+    return status;
+}
+
+/* Sets up the batch after `before`, or the first one; false: there is none. */
+static bool next_batch(struct batch *batch, const struct batch *before)
+{
+    const struct sum *sum = batch->sum;
+    const int64_t most = HALVES * sum->at_once * sum->family->sensitivity_parts;
+    const bool goes_on = before != NULL && before->half + 1 < HALVES;
+    batch->half = goes_on ? before->half + 1 : 0;
+    batch->first = before == NULL ? 0 : goes_on ? before->first : before->end;
+    batch->end = batch->first + most < sum->num_lines ? batch->first + most : sum->num_lines;
+    return batch->first < sum->num_lines;
+}
+
+/* While a device projects a batch, processors prepare the next one. */
+static lr_status add_and_prepare(struct batch *batch, struct batch *next)
+{
+    struct lr_background preparing = {0};
+    const bool beside = next != NULL && batch->sum->op->backend.is_gpu;
+    if (beside) {
+        lr_background_start(&preparing, prepare, next);
+    }
+    const lr_status status = add_batch(batch);
+    lr_background_wait(&preparing);
+    if (next != NULL && !beside && status == LR_OK) {
+        prepare(next);
     }
     return status;
 }
 
 static lr_status add_all(struct sum *sum)
 {
-    while (sum->next < sum->num_lines) {
-        const int64_t left = sum->num_lines - sum->next;
-        const int64_t most = HALVES * sum->at_once * sum->family->sensitivity_parts;
-        const int64_t end = sum->next + (left < most ? left : most);
-        LR_TRY(lr_progress_report(sum->op->params.progress, "sensitivity", (double)sum->next,
-                                  (double)sum->num_lines));
-        for (int half = 0; half < HALVES; half++) {
-            const int64_t count = gather(sum, half, end);
-            LR_TRY(count > 0 ? add_lines(sum, half, count) : LR_OK);
-        }
-        sum->next = end;
+    struct batch *batch = &sum->batches[0], *next = &sum->batches[1];
+    lr_status status = LR_OK;
+    bool is_there = next_batch(batch, NULL);
+    if (is_there) {
+        prepare(batch);
     }
-    return LR_OK;
+    while (is_there && status == LR_OK) {
+        status = lr_progress_report(sum->op->params.progress, "sensitivity", (double)batch->first,
+                                    (double)sum->num_lines);
+        const bool goes_on = next_batch(next, batch);
+        status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
+        struct batch *const done = batch;
+        batch = next;
+        next = done;
+        is_there = goes_on;
+    }
+    return status;
 }
 
 /* Root mean square over the voxels of the difference of the halves, which is as large as the error of
@@ -276,7 +356,11 @@ static lr_status open_sum(struct sum *sum)
         has_all = has_all && sum->half[half] != NULL;
     }
     const bool has_factors = sum->family->factors.get != NULL;
-    has_all = open_drawn(&sum->drawn, sum) && open_drawn(&sum->packed, sum) && has_all;
+    has_all = open_drawn(&sum->drawn, sum) && has_all;
+    for (int k = 0; k < 2; k++) {
+        sum->batches[k].sum = sum;
+        has_all = open_drawn(&sum->batches[k].packed, sum) && has_all;
+    }
     sum->factors = has_factors ? lr_alloc(sum->at_once, sizeof(*sum->factors), "lines", log) : NULL;
     has_all = has_all && (sum->factors != NULL) == has_factors;
     LR_TRY(has_all ? LR_OK : LR_FAILED);
@@ -295,7 +379,10 @@ static void close_sum(struct sum *sum)
         free(sum->half[half]);
     }
     close_drawn(&sum->drawn);
-    close_drawn(&sum->packed);
+    for (int k = 0; k < 2; k++) {
+        close_drawn(&sum->batches[k].packed);
+        lr_listmode_events_finish(&sum->batches[k].lines);
+    }
     free(sum->factors);
     lr_vector_destroy(&sum->image);
 }

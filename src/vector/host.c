@@ -233,31 +233,67 @@ struct summing {
     lr_vector_sums shares[MOST_SHARES];
 };
 
-static void add_block(lr_vector_sums *sums, int count, const double *x, const double *y)
+/* Sums side by side, each of which takes every LANES-th number: one alone waits for its last addition. */
+enum { LANES = 8 };
+
+struct lanes {
+    double sum[LANES], product[LANES], difference[LANES], largest[LANES];
+    int64_t not_finite[LANES];
+};
+
+static inline void add_number(struct lanes *lanes, int k, double x, double y)
 {
-    for (int k = 0; k < count; k++) {
-        if (!isfinite(x[k])) {
-            sums->not_finite++;
-            continue;
+    const bool is_number = isfinite(x);
+    const double a = is_number ? x : 0.0, b = is_number ? y : 0.0;
+    const double candidate = is_number ? x : -INFINITY;
+    lanes->sum[k] += a;
+    lanes->product[k] += a * b;
+    lanes->difference[k] += (a - b) * (a - b);
+    lanes->largest[k] = candidate > lanes->largest[k] ? candidate : lanes->largest[k];
+    lanes->not_finite[k] += !is_number;
+}
+
+static void add_block(struct lanes *lanes, int count, const double *x, const double *y)
+{
+    int k = 0;
+    for (; k + LANES <= count; k += LANES) {
+        for (int lane = 0; lane < LANES; lane++) {
+            add_number(lanes, lane, x[k + lane], y[k + lane]);
         }
-        sums->sum += x[k];
-        sums->product += x[k] * y[k];
-        sums->difference += (x[k] - y[k]) * (x[k] - y[k]);
-        sums->largest = x[k] > sums->largest ? x[k] : sums->largest;
     }
+    for (int lane = 0; k < count; k++, lane++) {
+        add_number(lanes, lane, x[k], y[k]);
+    }
+}
+
+static lr_vector_sums join_lanes(const struct lanes *lanes)
+{
+    lr_vector_sums sums = {.largest = -INFINITY};
+    for (int k = 0; k < LANES; k++) {
+        sums.sum += lanes->sum[k];
+        sums.product += lanes->product[k];
+        sums.difference += lanes->difference[k];
+        sums.largest = fmax(sums.largest, lanes->largest[k]);
+        sums.not_finite += lanes->not_finite[k];
+    }
+    return sums;
 }
 
 static void add_share(const struct summing *at, int64_t share, lr_vector_sums *sums)
 {
     double x[BLOCK], y[BLOCK];
+    struct lanes lanes = {0};
     const int64_t end = (share + 1) * SHARE < at->x->count ? (share + 1) * SHARE : at->x->count;
-    *sums = (lr_vector_sums){.largest = -INFINITY};
+    for (int k = 0; k < LANES; k++) {
+        lanes.largest[k] = -INFINITY;
+    }
     for (int64_t begin = share * SHARE; begin < end; begin += BLOCK) {
         const int count = length_at(begin, end);
         load(at->x, begin, count, x);
         load(at->y, begin, count, y);
-        add_block(sums, count, x, y);
+        add_block(&lanes, count, x, y);
     }
+    *sums = join_lanes(&lanes);
 }
 
 static void add_shares(void *user, int64_t begin, int64_t end, int worker)

@@ -23,6 +23,7 @@ struct racer {
     lr_status answer; /* of its constructor */
     int projections, rows, creations;
     lr_mode mode;
+    int64_t points; /* of all projections */
     bool is_gpu, is_emulated;
 };
 
@@ -59,6 +60,7 @@ static lr_status run(struct runner *runner, lr_vector *out)
 {
     const int64_t num_voxels = lr_grid_num_voxels(runner->params.grid);
     runner->racer->projections++;
+    runner->racer->points += num_voxels;
     for (int64_t v = 0; v < num_voxels; v++) {
         LR_TRY(
             lr_progress_report(runner->params.progress, "running", (double)v, (double)num_voxels));
@@ -150,6 +152,7 @@ struct world {
     struct fixture fixture;
     struct test_log log;
     lr_operator_params params;
+    lr_grid large; /* for which a trial takes as many points as it likes */
     char folder[64], file[128];
 };
 
@@ -159,6 +162,13 @@ static void world_init(struct world *world)
     fixture_init(&world->fixture, FIXTURE_OPPOSED);
     test_log_init(&world->log);
     world->params = fixture_params(&world->fixture, "auto", &world->log.log);
+    world->large = *world->params.grid;
+    for (int k = 0; k < 3; k++) {
+        const double before = world->large.voxel_mm[k];
+        world->large.size[k] = 16;
+        world->large.voxel_mm[k] *= world->params.grid->size[k] / 16.0;
+        world->large.origin_mm[k] += 0.5 * (world->large.voxel_mm[k] - before);
+    }
     assert_non_null(mkdtemp(world->folder));
     snprintf(world->file, sizeof(world->file), "%s/speeds.txt", world->folder);
     assert_int_equal(setenv("LORASTER_CACHE", world->folder, 1), 0);
@@ -232,8 +242,9 @@ static void test_the_first_is_taken(void **state)
 }
 
 /* What a trial of backend "first" is asked, which says whether its matrix pays; 0: it is known. */
-static int trial_of(struct world *world)
+static int trial_over(struct world *world, const lr_grid *grid)
 {
+    world->params.grid = grid;
     world->params.backend = "first";
     world->params.store = LR_STORE_AUTO;
     world->params.projections = 1e6;
@@ -248,6 +259,11 @@ static int trial_of(struct world *world)
     return racers[0].projections;
 }
 
+static int trial_of(struct world *world)
+{
+    return trial_over(world, &world->large);
+}
+
 static void test_it_is_remembered(void **state)
 {
     (void)state;
@@ -259,6 +275,20 @@ static void test_it_is_remembered(void **state)
     assert_true(trial_of(&w) > 0);
     setenv("LORASTER_CACHE", "off", 1);
     assert_true(trial_of(&w) > 0);
+    world_finish(&w);
+}
+
+/* A trial takes fewer points than the image has, and what so few say serves this run alone. */
+static void test_a_small_image_has_a_short_trial(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    const lr_grid *small = w.params.grid;
+    assert_true(trial_over(&w, small) > 0);
+    assert_true(racers[0].points < lr_grid_num_voxels(small) * racers[0].projections);
+    assert_true(trial_over(&w, small) > 0);
+    assert_int_not_equal(access(w.file, F_OK), 0);
     world_finish(&w);
 }
 
@@ -593,6 +623,7 @@ int main(void)
         cmocka_unit_test(test_the_first_is_taken),
         cmocka_unit_test(test_the_reference_comes_last),
         cmocka_unit_test(test_it_is_remembered),
+        cmocka_unit_test(test_a_small_image_has_a_short_trial),
         cmocka_unit_test(test_it_is_forgotten_under_load),
         cmocka_unit_test(test_a_spoiled_file_is_measured_anew),
         cmocka_unit_test(test_without_a_place_it_is_measured),
