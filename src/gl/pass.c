@@ -171,7 +171,7 @@ static lr_status check(struct gl_context *ctx, const struct gl_pass *pass)
         LR_TRY(check_range(ctx, pass, k));
     }
     if (pass->uniform_bytes > (size_t)ctx->limits.max_uniform_bytes ||
-        pass->uniform_bytes > GL_STREAM_MOST) {
+        (int64_t)pass->uniform_bytes > gl_stream_most(ctx)) {
         return lr_error(ctx->log, LR_USAGE, "%s: %zu bytes of uniforms are more than the %d of %s",
                         pass->label, pass->uniform_bytes, ctx->limits.max_uniform_bytes,
                         ctx->limits.renderer);

@@ -290,7 +290,7 @@ lr_status gl_texture_upload_rect(struct gl_texture *texture, const struct gl_box
     glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
     glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
     for (int64_t done = 0; row_bytes > 0 && done < rows;) {
-        const struct gl_box piece = piece_at(&box, done, row_bytes, GL_STREAM_MOST);
+        const struct gl_box piece = piece_at(&box, done, row_bytes, gl_stream_most(texture->ctx));
         LR_TRY(upload_piece(texture, &piece, (const char *)texels + done * row_bytes));
         done += (int64_t)piece.height * piece.depth;
     }
@@ -493,8 +493,9 @@ static lr_status check_range(const struct gl_buffer *buffer, int64_t offset, int
 static lr_status stream_to(struct gl_buffer *buffer, int64_t offset, int64_t bytes,
                            const void *data)
 {
-    for (int64_t done = 0; done < bytes; done += GL_STREAM_MOST) {
-        const int64_t piece = bytes - done < GL_STREAM_MOST ? bytes - done : GL_STREAM_MOST;
+    const int64_t most = gl_stream_most(buffer->ctx);
+    for (int64_t done = 0; done < bytes; done += most) {
+        const int64_t piece = bytes - done < most ? bytes - done : most;
         int64_t from;
         LR_TRY(gl_stream_write(buffer->ctx, (const char *)data + done, piece, &from));
         glCopyNamedBufferSubData(buffer->ctx->stream.name, buffer->name, (GLintptr)from,

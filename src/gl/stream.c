@@ -12,10 +12,15 @@ enum { STREAM_ALIGNMENT = 256 };
 
 static const GLbitfield map_flags = GL_MAP_WRITE_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
 
+int64_t gl_stream_most(const struct gl_context *ctx)
+{
+    return ctx->limits.software ? 1 << 19 : 1 << 22;
+}
+
 static lr_status open_stream(struct gl_context *ctx)
 {
     struct gl_stream *stream = &ctx->stream;
-    const GLsizeiptr bytes = (GLsizeiptr)GL_STREAM_SEGMENTS * GL_STREAM_MOST;
+    const GLsizeiptr bytes = (GLsizeiptr)(GL_STREAM_SEGMENTS * gl_stream_most(ctx));
     if (stream->name != 0) {
         return LR_OK;
     }
@@ -25,9 +30,11 @@ static lr_status open_stream(struct gl_context *ctx)
     stream->mapped = glMapNamedBufferRange(stream->name, 0, bytes, map_flags);
     if (stream->mapped == NULL) {
         gl_stream_finish(ctx);
-        return lr_error(ctx->log, LR_FAILED,
-                        "the driver cannot map 16 MiB of memory for uploads: close other programs "
-                        "that use the device");
+        return lr_error(
+            ctx->log, LR_FAILED,
+            "the driver cannot map %lld KiB of memory for uploads: close other programs "
+            "that use the device",
+            (long long)bytes / 1024);
     }
     return LR_OK;
 }
@@ -45,10 +52,10 @@ lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t byte
 {
     struct gl_stream *stream = &ctx->stream;
     LR_TRY(open_stream(ctx));
-    if (stream->used + bytes > GL_STREAM_MOST) {
+    if (stream->used + bytes > gl_stream_most(ctx)) {
         LR_TRY(next_segment(ctx));
     }
-    *offset = (int64_t)stream->segment * GL_STREAM_MOST + stream->used;
+    *offset = stream->segment * gl_stream_most(ctx) + stream->used;
     memcpy(stream->mapped + *offset, data, (size_t)bytes);
     stream->used += (bytes + STREAM_ALIGNMENT - 1) / STREAM_ALIGNMENT * STREAM_ALIGNMENT;
     return LR_OK;

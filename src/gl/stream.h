@@ -9,18 +9,22 @@
 
 #include "gl/context.h"
 
-enum { GL_STREAM_SEGMENTS = 4, GL_STREAM_MOST = 1 << 22 };
+enum { GL_STREAM_SEGMENTS = 4 };
 
 /* Part of a context; zero until first used. */
 struct gl_stream {
     GLuint name;           /* the ring, a buffer; 0 before first use */
-    unsigned char *mapped; /* [GL_STREAM_SEGMENTS][GL_STREAM_MOST] */
+    unsigned char *mapped; /* [GL_STREAM_SEGMENTS][gl_stream_most] */
     int segment;
     int64_t used;                      /* bytes of the segment */
     GLsync fences[GL_STREAM_SEGMENTS]; /* what has to pass before a segment is written again */
 };
 
-/* Copies at most GL_STREAM_MOST bytes into the ring. *offset: where they are in the buffer
+/* The most bytes that a write may have. Software renderers clear the ring, which nobody waits for if it is
+ * small. */
+int64_t gl_stream_most(const struct gl_context *ctx);
+
+/* Copies at most gl_stream_most bytes into the ring. *offset: where they are in the buffer
  * ctx->stream.name, a multiple of 256. They stay until the commands issued before the next write
  * have run, so use them at once. errors: LR_FAILED or LR_NO_DEVICE, logged. */
 lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t bytes, int64_t *offset);

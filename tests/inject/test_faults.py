@@ -81,6 +81,12 @@ def files_of(folder):
             for path in Path(folder).rglob("*") if path.is_file()}
 
 
+def first_difference(one, other):
+    """Where two texts begin to differ, with what stands before and after."""
+    at = next((k for k, (a, b) in enumerate(zip(one, other)) if a != b), min(len(one), len(other)))
+    return one[max(0, at - 100):at + 200], other[max(0, at - 100):at + 200]
+
+
 class Trial:
     """A case, what a good run of it makes, and its calls."""
 
@@ -158,7 +164,7 @@ class Trial:
                 return f"exit code 0, but {changed + missing} is not what it should be"
             if self.same(None, printed):
                 return None
-            return f"exit code 0, but it prints {done.stdout[-200:]!r} for {self.stdout[-200:]!r}"
+            return "exit code 0, but it prints {!r} for {!r}".format(*first_difference(printed, self.stdout))
         if done.returncode not in CODES:
             return f"exit code {done.returncode}, not {CODES}"
         errors = re.findall(r"^loraster: error: (.*)", text, re.M)
@@ -217,9 +223,7 @@ def choose(trial, met):
     numbers = range(1, len(trial.calls) + 1)
     if BY_WAY:
         firsts = {way: n for n, way in reversed(list(zip(numbers, trial.ways)))}
-        new = [n for way, n in firsts.items() if not met[way]]
-        met.update(firsts)
-        return [(n, False) for n in new]
+        return [(n, False) for way, n in firsts.items() if not met[way]]
     if FULL and trial.case.is_short:
         ever = numbers if KIND != "gl" else numbers[::20]
         return [(n, False) for n in numbers] + [(n, True) for n in ever]
@@ -254,7 +258,10 @@ def try_case(trial, met, report, until):
         for (number, ever), wrong in pool.map(attempt, wanted):
             if wrong == "left out":
                 left_out += 1
-            elif wrong is not None:
+                continue
+            if BY_WAY:
+                met[trial.ways[number - 1]] += 1
+            if wrong is not None:
                 kind = trial.calls[number - 1], re.sub("[0-9.]+ m?s", "#", wrong)
                 bad[kind] += 1
                 if bad[kind] == 1:

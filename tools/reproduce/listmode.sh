@@ -54,12 +54,13 @@ done
 
 # Events, subsets and grids of rods, mouse and body; LORs of the sensitivities.
 subsets=(40 5 33)
+points=() # of a voxel, where large ones would have many
 rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,51 --voxel-mm 1) body=(--grid 75,75,26 --voxel-mm 8)
 case "$size" in
 small) events=(253000 288000 407000) lines=1000000 subsets=(4 2 4) ;;
 paper) events=(25300000 28800000 40700000) lines=33554432 ;;
 tiny)
-    events=(4000 3000 5000) lines=20000 subsets=(2 2 2)
+    events=(4000 3000 5000) lines=20000 subsets=(2 2 2) points=(--samples 1)
     rods=(--grid 26,26,9 --voxel-mm 2.6) mouse=(--grid 18,18,13 --voxel-mm 4) body=(--grid 25,25,9 --voxel-mm 24)
     ;;
 *)
@@ -84,9 +85,9 @@ needed rods.nii "hot rods" &&
 needed mouse.nii "mouse and body" && "$python" -B "$script" phantoms
 
 needed rods.petsird "events of the rods: ${events[0]}" &&
-    lr simulate "${vista[@]}" --image rods.nii --counts "${events[0]}" --seed "$seed" "${processor[@]}" -o rods.petsird
+    lr simulate "${vista[@]}" --image rods.nii --counts "${events[0]}" --seed "$seed" "${points[@]}" "${processor[@]}" -o rods.petsird
 needed mouse.petsird "events of the mouse: ${events[1]}" &&
-    lr simulate "${vista[@]}" --image mouse.nii --counts "${events[1]}" --seed "$seed" "${processor[@]}" -o mouse.petsird
+    lr simulate "${vista[@]}" --image mouse.nii --counts "${events[1]}" --seed "$seed" "${points[@]}" "${processor[@]}" -o mouse.petsird
 needed body.petsird "events of the body: ${events[2]}" &&
     lr simulate "${gemini[@]}" --image body.nii --counts "${events[2]}" --seed "$seed" --tof-ps 636 "${processor[@]}" \
         -o body.petsird

@@ -171,6 +171,14 @@ static void measure_time(struct app *app)
     app->num_frames++;
 }
 
+/* Whether somebody is to see what is drawn: the window itself, or a picture of it. The first frame is drawn in
+ * any case, for what cannot be drawn is told at once. */
+static bool is_looked_at(const struct app *app)
+{
+    return window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||
+           app->is_pictured || app->saves_view;
+}
+
 static lr_status draw_frame(struct app *app)
 {
     camera_view(&app->camera, app->scene_size[0] / app->scene_size[1], &app->seen);
@@ -187,10 +195,15 @@ static lr_status draw_frame(struct app *app)
         .has_volume = app->has_volume,
         .volume_high = app->slices.high,
     };
-    LR_TRY(draw_scene(app->draw, app->target, &params));
+    const bool is_seen = is_looked_at(app);
+    LR_TRY(is_seen ? draw_scene(app->draw, app->target, &params) : LR_OK);
     ui_begin(app->ui, window_is_seen(app->window) ? app->frame_s : unseen_frame_s);
     panels_show(app);
-    return ui_end(app->ui, app->target);
+    LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
+    if (is_seen) {
+        tools_save_view(app);
+    }
+    return LR_OK;
 }
 
 lr_status app_frame(struct app *app)

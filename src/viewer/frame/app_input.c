@@ -52,7 +52,7 @@ static void next_tool(struct app *app)
 
 static void save_view(struct app *app)
 {
-    tools_save_view(app);
+    app->saves_view = true;
 }
 
 static void save_session(struct app *app)

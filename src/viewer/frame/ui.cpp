@@ -190,6 +190,9 @@ void ui_begin(struct ui *ui, double seconds)
 lr_status ui_end(struct ui *ui, struct gl_target *target)
 {
     ImGui::Render();
+    if (target == nullptr) {
+        return gl_context_check(window_context(ui->window), "panels");
+    }
     // It puts back what it changes, as gl/pass.h wants it, and says nothing of what fails: the driver
     // is asked.
     glBindFramebuffer(GL_FRAMEBUFFER, target->name);

@@ -683,7 +683,7 @@ static lr_status run_type(struct app *app, const struct command_words *words, in
 static lr_status run_screenshot(struct app *app, const struct command_words *words, int turn,
                                 bool *is_waiting)
 {
-    *is_waiting = turn < 2;
+    *is_waiting = app->is_pictured = turn < 2;
     return turn < 2 ? LR_OK : app_write_picture(app, words->words[1]);
 }
 
