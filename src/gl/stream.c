@@ -52,6 +52,11 @@ lr_status gl_stream_write(struct gl_context *ctx, const void *data, int64_t byte
 {
     struct gl_stream *stream = &ctx->stream;
     LR_TRY(open_stream(ctx));
+    if (bytes > gl_stream_most(ctx)) {
+        return lr_error(ctx->log, LR_FAILED,
+                        "an upload has %lld bytes, and at most %lld go at once", (long long)bytes,
+                        (long long)gl_stream_most(ctx));
+    }
     if (stream->used + bytes > gl_stream_most(ctx)) {
         LR_TRY(next_segment(ctx));
     }

@@ -20,8 +20,8 @@ struct gl_stream {
     GLsync fences[GL_STREAM_SEGMENTS]; /* what has to pass before a segment is written again */
 };
 
-/* The most bytes that a write may have. Software renderers clear the ring, which nobody waits for if it is
- * small. */
+/* The most bytes that a write may have. Software renderers clear the ring when it is made: a small one costs
+ * no time. */
 int64_t gl_stream_most(const struct gl_context *ctx);
 
 /* Copies at most gl_stream_most bytes into the ring. *offset: where they are in the buffer

@@ -181,7 +181,7 @@ static lr_status copy_lines(struct batch *batch, const lr_log *log)
     return batch->status;
 }
 
-/* In a thread of its own, so it logs nothing. */
+/* May run in a thread of its own, so it logs nothing. */
 static void prepare(void *user)
 {
     struct batch *batch = user;
@@ -259,8 +259,9 @@ static lr_status add_batch(struct batch *batch)
     if (batch->count == 0) {
         return LR_OK;
     }
-    LR_TRY(batch->status == LR_OK ? LR_OK
-                                  : copy_lines(batch, log)); /* with a sentence, or with luck */
+    LR_TRY(batch->status == LR_OK
+               ? LR_OK
+               : copy_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
     const lr_listmode_params params = params_of(batch, log);
     lr_status status = find_factors(batch);
     status = status == LR_OK ? project(sum, &params, &batch->lines) : status;
@@ -284,11 +285,13 @@ static bool next_batch(struct batch *batch, const struct batch *before)
     return batch->first < sum->num_lines;
 }
 
-/* While a device projects a batch, processors prepare the next one. */
+/* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
+ * meet it. */
 static lr_status add_and_prepare(struct batch *batch, struct batch *next)
 {
     struct lr_background preparing = {0};
-    const bool beside = next != NULL && batch->sum->op->backend.is_gpu;
+    const struct lr_backend *backend = &batch->sum->op->backend;
+    const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
     if (beside) {
         lr_background_start(&preparing, prepare, next);
     }

@@ -73,8 +73,8 @@ struct trial {
     struct lr_trial_pairs pairs;
     lr_selection part; /* these pairs, or all */
     int64_t num_lors, num_points;
-    int64_t most_points; /* more are not worth their time */
-    bool is_rough;       /* more points would have said more */
+    int64_t job_points; /* of what the trial is for: it takes a quarter of them at most */
+    bool is_rough;      /* more points would have said more */
     lr_vector image, data;
 };
 
@@ -101,11 +101,10 @@ static lr_grid spread_grid(const lr_grid *grid, int size)
     return spread;
 }
 
-/* A trial is not to take longer than what it is made for. */
-static int64_t worth_trying(const struct lr_operator *op)
+static int64_t count_points(const struct lr_operator *op)
 {
     const int *samples = op->params.samples;
-    return lr_grid_num_voxels(&op->grid) * samples[0] * samples[1] * samples[2] / 4;
+    return lr_grid_num_voxels(&op->grid) * samples[0] * samples[1] * samples[2];
 }
 
 static void close_trial(struct trial *trial)
@@ -116,7 +115,7 @@ static void close_trial(struct trial *trial)
         trial->backend.fns->destroy(trial->backend.self);
     }
     free(trial->pairs.pairs);
-    *trial = (struct trial){.choice = trial->choice, .most_points = trial->most_points};
+    *trial = (struct trial){.choice = trial->choice, .job_points = trial->job_points};
 }
 
 /* Creates the backend, in place of one for another size. */
@@ -262,10 +261,15 @@ static lr_status watch_projection(struct trial *trial, bool forward, double seco
     return LR_OK;
 }
 
+static double watch_seconds(const struct trial *trial)
+{
+    return trial->backend.is_gpu ? WATCH_SECONDS : WATCH_PROCESSORS_SECONDS;
+}
+
 /* Each direction once to wake up (one voxel forward, one step back), and once to be timed. */
 static lr_status time_both(struct trial *trial, double *seconds)
 {
-    const double watched = trial->backend.is_gpu ? WATCH_SECONDS : WATCH_PROCESSORS_SECONDS;
+    const double watched = watch_seconds(trial);
     double forward, back, ignored;
     LR_TRY(make_vectors(trial));
     LR_TRY(fill_image(trial, trial->num_points / 2, trial->num_points / 2 + 1));
@@ -303,13 +307,13 @@ static bool has_room(const struct trial *trial, int size)
 
 static bool is_worth(const struct trial *trial, int size)
 {
-    return points_of(size) <= trial->most_points;
+    return points_of(size) <= trial->job_points / 4;
 }
 
 /* The size whose projections should take about as long as they may, and at least one more. */
 static int next_size(const struct trial *trial, int size, double seconds)
 {
-    const double wanted = work_of(trial, size) * 2.0 * WATCH_SECONDS / (seconds + 1e-9);
+    const double wanted = work_of(trial, size) * 2.0 * watch_seconds(trial) / (seconds + 1e-9);
     int next = size + 1;
     while (next < NUM_SIZES - 1 && work_of(trial, next) < wanted && has_room(trial, next + 1) &&
            is_worth(trial, next + 1)) {
@@ -323,6 +327,18 @@ static bool asks_for_more(const struct trial *trial, int size, double first, dou
 {
     return size < NUM_SIZES - 1 && first < SLOW_SECONDS && seconds - first < ENOUGH_SECONDS &&
            has_room(trial, size + 1);
+}
+
+/* What a point adds where that is clear; of a rough trial what its job takes, shared out among its points. */
+static double seconds_of_point(const struct trial *trial, int size, double first, double seconds)
+{
+    const double more = (double)(trial->num_points - 1), all = (double)trial->job_points;
+    const double added = more > 0.0 ? fmax(seconds - first, 0.0) / more : 0.0;
+    if (trial->is_rough) {
+        return (first + added * (all - 1.0)) / all;
+    }
+    const bool is_clear = seconds - first >= ENOUGH_SECONDS && sizes[size].lors == sizes[0].lors;
+    return is_clear ? added : seconds / (double)trial->num_points;
 }
 
 /* One point, then more and more, and more LORs, until they take clearly longer: the difference is
@@ -342,10 +358,7 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
     }
     trial->is_rough = asks_for_more(trial, size, first, seconds);
     const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
-    const bool is_clear = seconds - first >= ENOUGH_SECONDS && sizes[size].lors == sizes[0].lors;
-    const double each = is_clear ? (seconds - first) / (double)(trial->num_points - 1)
-                                 : seconds / (double)trial->num_points;
-    *point_us = 1e6 * scale * each;
+    *point_us = 1e6 * scale * seconds_of_point(trial, size, first, seconds);
     return LR_OK;
 }
 
@@ -414,7 +427,7 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
 lr_status lr_measure_speed(struct lr_operator *op)
 {
     const int *samples = op->params.samples;
-    struct trial trial = {.choice = op->choice, .most_points = worth_trying(op)};
+    struct trial trial = {.choice = op->choice, .job_points = count_points(op)};
     double point_us = 0.0;
     if (op->voxel_us > 0.0) {
         return LR_OK;

@@ -8,7 +8,7 @@
 #include "operator/facade.h"
 
 /* Tries op->choice on the operator's scanner and settings, with few sample points spread over its
- * grid, more of them (at most a quarter of the grid's own) while that takes no time, and stops each
+ * grid, more of them (of projections at most a quarter of the grid's own) while that takes no time, and stops each
  * projection after a fraction of a second, when it has told by its progress how far it is. The result
  * is op->voxel_us; nothing is tried where that is known. A backend of one device, scanner and setting is
  * tried once; from then on the file of io/files/notes.h knows, unless other programs held the processor

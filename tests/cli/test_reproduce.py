@@ -27,7 +27,7 @@ class Direct(ProgramTest):
         figures = [] if HAS_MATPLOTLIB else ["--no-figures"]
         if not HAS_MATPLOTLIB:
             print("skipped: the figures of tools/reproduce/direct.sh: no python3-matplotlib")
-        done = self.script("--iterations", "2", *figures)
+        done = self.script(*figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         for what in ("contrast recovery, variant3 - invariant", "figure 6, back",
                      "contrast recovery, FFT - invariant, iteration 1",
@@ -66,7 +66,7 @@ class Direct(ProgramTest):
 class Cluster(ProgramTest):
     def script(self, *arguments, python=sys.executable):
         command = [str(self.source_root / "tools/reproduce/cluster.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "small", *arguments]
+                   "--out", self.path("out"), "--size", "small", "--iterations", "2", *arguments]
         return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
                               capture_output=True, timeout=HANG_S)
 
@@ -76,7 +76,7 @@ class Cluster(ProgramTest):
         if not HAS_MATPLOTLIB:
             print("skipped: figures 5, 8 and 9 of tools/reproduce/cluster.sh: "
                   "no python3-matplotlib")
-        done = self.script("--iterations", "2", *figures)
+        done = self.script(*figures)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         self.assertEqual(done.stdout.count(" holds\n"), 6, done.stdout)
         self.assertNotIn("does not hold", done.stdout)

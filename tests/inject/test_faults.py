@@ -200,21 +200,24 @@ def usable_parts(stdout):
 
 def says_unusable(good, stdout, text):
     """Whether `info` says why of all that is other than in a good run: devices and backends that do
-    not work now, are not there, or do not work for another reason. A backend that "auto" passed over, and that
-    works by its own name, is a warning."""
+    not work now, are not there, or do not work for another reason. That "auto" takes another backend is told by a
+    new reason beside it, or by a warning."""
     try:
         found = usable_parts(stdout)
     except (ValueError, KeyError):
         return False
     before = usable_parts(good)
+    warns = "loraster: warning: " in text
     changed = {name: part for name, part in found.items() if part != before.get(name)}
-    is_gone = any(name not in found for name in before)
-    is_other = any(len(part) == 3 and part[0] and part[2] != before[name][2]
-                   for name, part in changed.items())
     is_refused = any(len(part) == 2 and not part[0] for part in changed.values())
-    is_told = is_refused or not (is_gone or is_other) or "loraster: warning: " in text
-    return bool(changed) and is_told and all(part[1] or (is_refused and len(part) == 3)
-                                             for part in changed.values())
+
+    def is_told(name, part):
+        if len(part) == 3 and part[0] and part[2] != before[name][2]:
+            return warns or is_refused or (part[1] and part[1] != before[name][1])
+        return part[1] or (is_refused and len(part) == 3)
+
+    is_gone = any(name not in found for name in before)
+    return bool(changed) and (is_refused or warns or not is_gone) and all(is_told(*each) for each in changed.items())
 
 
 def choose(trial, met):
@@ -237,7 +240,7 @@ def choose(trial, met):
         best = min(shuffled, key=lambda n: met[trial.calls[n - 1]])
         shuffled.remove(best)
         met[trial.calls[best - 1]] += 1
-        chosen.append((best, len(chosen) % 4 == 3))
+        chosen.append((best, generator.random() < 0.25))
     return chosen
 
 

@@ -439,19 +439,26 @@ static void sums(void **state)
     }
 }
 
+/* Six alone, and others before and after them. */
 static void numbers_that_are_not_finite(void **state)
 {
     (void)state;
-    const double numbers[6] = {1.0, NAN, INFINITY, -INFINITY, 5.0, -2.0};
-    const lr_vector from = lr_vector_of_doubles(numbers, 6);
-    for (int precision = 0; precision < 2; precision++) {
-        lr_vector x = make(6, (lr_precision)precision);
-        lr_vector_sums found;
-        assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
-        assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
-        assert_int_equal(found.not_finite, 3);
-        assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
-        lr_vector_destroy(&x);
+    enum { MOST = 40 };
+    const double six[6] = {1.0, NAN, INFINITY, -INFINITY, 5.0, -2.0};
+    for (int before = 0; before <= MOST - 6; before++) {
+        double numbers[MOST] = {0.0};
+        memcpy(numbers + before, six, sizeof(six));
+        const int count = before == 0 ? 6 : MOST;
+        const lr_vector from = lr_vector_of_doubles(numbers, count);
+        for (int precision = 0; precision < 2; precision++) {
+            lr_vector x = make(count, (lr_precision)precision);
+            lr_vector_sums found;
+            assert_int_equal(lr_vector_copy(&from, &x), LR_OK);
+            assert_int_equal(lr_vector_add_up(&x, NULL, &found), LR_OK);
+            assert_int_equal(found.not_finite, 3);
+            assert_true(found.sum == 4.0 && found.product == 30.0 && found.largest == 5.0);
+            lr_vector_destroy(&x);
+        }
     }
 }
 

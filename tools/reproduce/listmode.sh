@@ -54,7 +54,7 @@ done
 
 # Events, subsets and grids of rods, mouse and body; LORs of the sensitivities.
 subsets=(40 5 33)
-points=() # of a voxel, where large ones would have many
+points=() # sample points of a voxel: large voxels would have many
 rods=(--grid 103,103,36 --voxel-mm 0.65) mouse=(--grid 72,72,51 --voxel-mm 1) body=(--grid 75,75,26 --voxel-mm 8)
 case "$size" in
 small) events=(253000 288000 407000) lines=1000000 subsets=(4 2 4) ;;

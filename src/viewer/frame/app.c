@@ -171,8 +171,8 @@ static void measure_time(struct app *app)
     app->num_frames++;
 }
 
-/* Whether somebody is to see what is drawn: the window itself, or a picture of it. The first frame is drawn in
- * any case, for what cannot be drawn is told at once. */
+/* Whether somebody is to see what is drawn: the window itself, or a picture of it; or a script asks for frames.
+ * The first one is drawn in any case, so that there is a picture of what was seen last. */
 static bool is_looked_at(const struct app *app)
 {
     return window_is_seen(app->window) || app->params->bench_frames > 0 || app->num_frames < 2 ||

@@ -38,8 +38,8 @@ void ui_take(struct ui *ui, const struct input_event *event);
 bool ui_wants_mouse(const struct ui *ui);
 bool ui_wants_keys(const struct ui *ui);
 
-/* A frame: seconds since the last one. ui_end draws over what is in the target; NULL: nothing, which nobody
- * is to see. */
+/* A frame: seconds since the last one. ui_end draws over what is in the target; NULL: nothing is drawn,
+ * since nobody would see it. */
 void ui_begin(struct ui *ui, double seconds);
 lr_status ui_end(struct ui *ui, struct gl_target *target);
 

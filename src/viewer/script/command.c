@@ -125,7 +125,7 @@ static lr_status run_frames(struct app *app, const struct command_words *words, 
 {
     int count = 0;
     LR_TRY(command_integer(app, words, 1, &count));
-    *is_waiting = turn < count;
+    *is_waiting = app->is_pictured = turn < count;
     return LR_OK;
 }
 

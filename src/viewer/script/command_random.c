@@ -174,7 +174,7 @@ lr_status command_run_random(struct app *app, const struct command_words *words,
         fflush(stdout);
     }
     struct dice dice = {(uint64_t)seed << 32 ^ (uint64_t)turn};
-    *is_waiting = turn < count;
+    *is_waiting = app->is_pictured = turn < count;
     if (*is_waiting) {
         do_something(app, &dice);
     } else {
