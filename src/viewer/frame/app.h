@@ -60,8 +60,8 @@ struct app {
     lr_status failure;         /* of a job, and no step of a script has waited for it yet */
     double wait_start_s;       /* of a step of a script */
     bool waits;                /* a step of a script, for work */
-    bool is_pictured;          /* a step of a script wants this frame drawn, though nobody sees it */
-    bool saves_view;           /* somebody wants a picture of this frame */
+    bool is_pictured; /* a step of a script wants this frame drawn, though nobody sees it */
+    bool saves_view;  /* somebody wants a picture of this frame */
     char watched[COMMAND_WATCHED][COMMAND_TEXT]; /* values, as the step `stay` last told */
     int64_t asked_frame;                         /* whose values a script has asked for */
     char saved_path[1024];                       /* of the last picture or session */
