@@ -100,6 +100,7 @@ static const char *enumerate(EGLDeviceEXT *devices, int capacity, int *num_devic
 int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
 {
     EGLDeviceEXT devices[EGL_WAY_MAX - 2];
+    bool are_software[EGL_WAY_MAX - 2];
     int count = 0, num_devices;
     const char *why = enumerate(devices, EGL_WAY_MAX - 2, &num_devices);
     if (why != NULL) {
@@ -107,9 +108,13 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         snprintf(ways[count].reason, sizeof(ways->reason), "EGL does not list them: %s", why);
         count++;
     }
+    for (int k = 0; k < num_devices; k++) {
+        are_software[k] =
+            is_software(devices[k]); /* once, so that each is in one of the two turns */
+    }
     for (int software = 0; software < 2; software++) {
         for (int k = 0; k < num_devices; k++) {
-            if (is_software(devices[k]) != (software == 1)) {
+            if (are_software[k] != (software == 1)) {
                 continue;
             }
             ways[count] = (struct egl_way){
