@@ -16,12 +16,13 @@
 #   gathers_cpu  the same by the reference on the processor                                 500
 #   cluster      the cluster paper's figures at its size                                    600
 #   guesses      the cluster paper's ranks and their guesses at its size                    200
+#   pairs        five ranks, each with one of five opposite pairs of the paper, composed    120
 # What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
 # then 1; one that takes longer than its step may is ended, and fails.
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,20s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,21s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -33,6 +34,7 @@ mkdir -p "$out"
 failed=0
 export PYTHON=${PYTHON:-python3}
 export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # who is not root needs neither
+pairs_grid=${PAIRS_GRID:-128,128,128}
 figures=()
 "$PYTHON" -c "import matplotlib" 2> /dev/null || figures=(--no-figures)
 
@@ -201,6 +203,31 @@ measure_cluster() {
 measure_guesses() {
     limited 200 "$root/tools/reproduce/cluster_ranks.sh" --size paper "${figures[@]}" \
         --program "$program" --out "$out/guesses"
+}
+
+# The whole command's seconds are those of `time`; the second run finds its shaders compiled.
+measure_pairs() {
+    local data="$work/pairs.h5" turn
+    # shellcheck disable=SC2054 # sizes have commas
+    local on=(--scanner "$work/pairs.yaml" --backend compute --mode exact)
+    cat > "$work/pairs.yaml" << 'YAML'
+name: five opposite pairs of the cluster paper
+ring: {radius_mm: 100, modules: 10, rings: 1}
+module: {crystals: [32, 32], pitch_mm: [2, 2], face_mm: [2, 2], depth_mm: 20}
+coincidence: {min_module_difference: 5}
+YAML
+    limited 60 "$program" simulate "${on[@]}" --phantom spheres --grid "$pairs_grid" --voxel-mm 0.5 \
+        --counts 2e7 -o "$data"
+    for turn in 1 2; do
+        limited 60 bash -c 'time "$@" > pairs.json' bash mpirun --bind-to none --oversubscribe -n 5 \
+            "$program" recon "${on[@]}" --grid "$pairs_grid" --voxel-mm 0.5 --data "$data" \
+            --algorithm mlem --combine paper --iterations 10 --verbose --json -o "$work/pairs-$turn.npy"
+    done
+    "$PYTHON" - pairs.json << 'PY' || failed=1
+import json, sys
+told = json.load(open(sys.argv[1]))
+print("ten iterations and the composition:", told["iterations"][-1])
+PY
 }
 
 for step in "$@"; do

@@ -33,32 +33,34 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     analytic_hiding_events analytic_projection analytic_voxel_mean cli.additive_events
     cli.bench cli.bounds cli.compare cli.context_loss cli.corrections cli.demo
     cli.direct_bench cli.direct_recon cli.documents cli.export_resume cli.export_verify
-    cli.factors cli.images cli.joseph cli.listmode cli.listmode_bench cli.model cli.parts
-    cli.pictures cli.programs cli.project cli.projection_data cli.recon_ramla
-    cli.recon_siemens cli.replicates cli.reproduce_cluster cli.reproduce_listmode
-    cli.signals_data cli.signals_pictures cli.signals_rows cli.stir_matrix cuda_device
-    cuda_kernels direct_places.textures direct_project.compute direct_project.cpu
+    cli.factors cli.images cli.joseph cli.listmode cli.listmode_bench cli.model
+    cli.outputs_together cli.parts cli.pictures cli.programs cli.project cli.projection_data
+    cli.recon_ramla cli.recon_siemens cli.replicates cli.reproduce_cluster
+    cli.reproduce_direct cli.reproduce_listmode cli.signals_data cli.signals_pictures
+    cli.signals_rows cli.stir_matrix cuda_device cuda_kernels direct_factors
+    direct_operator.cpu direct_places.textures direct_project.compute direct_project.cpu
     direct_project.textures direct_recon.compute direct_recon.cpu dist.bench dist.compute
     dist.distributed dist.exact dist.families dist.frames dist.kill dist.mistakes dist.own
     dist.paper dist.resume gl_embed_shaders inject.allocs inject.gl inject.threads
-    io_projdata_real layers.planted listmode_blobs.compute listmode_blobs.cpu
-    listmode_closed.compute listmode_closed_on_cpu.cuda listmode_device.compute
-    listmode_exact.compute listmode_exact.cpu listmode_exact_on_cpu.0
-    listmode_exact_on_cpu.4000 listmode_laws.compute listmode_laws.compute_found
-    listmode_laws.cpu
+    io_petsird_many io_projdata_real layers.planted listmode_blobs.compute
+    listmode_blobs.cpu listmode_closed.compute listmode_closed.cpu listmode_closed.native
+    listmode_closed_on_cpu.cuda listmode_device.compute listmode_exact.compute
+    listmode_exact.cpu listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000
+    listmode_laws.compute listmode_laws.compute_found listmode_laws.cpu
     listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled
-    native_elements native_projections operator_choose operator_coarse.compute
-    operator_coarse.native operator_coarse.raster operator_context_loss.raster operator_random.compute
-    operator_families.compute operator_families.raster operator_families_on_cpu.compute
-    operator_laws.compute operator_layers.compute operator_layers.raster
-    operator_layers_families.compute operator_layers_penetration.compute
-    operator_partitions.compute operator_partitions.cpu operator_partitions.native
-    operator_partitions.raster operator_parts.compute operator_parts.fake64
-    operator_parts.poison operator_parts.raster operator_psf.compute operator_psf.cpu
-    operator_row_merging operator_row_parts.native operator_row_parts.raster
-    recon_attenuation recon_bsrem.compute recon_bsrem.native recon_mlem.raster
-    recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu render_compute
-    render_hiding render_lists render_mutants render_pairs render_penetration
+    listmode_operator.compute native_elements native_projections operator_choose
+    operator_coarse.compute operator_coarse.native operator_coarse.raster
+    operator_context_loss.raster operator_families.compute operator_families.raster
+    operator_families_on_cpu.compute operator_laws.compute operator_layers.compute
+    operator_layers.raster operator_layers_families.compute
+    operator_layers_penetration.compute operator_partitions.compute operator_partitions.cpu
+    operator_partitions.native operator_partitions.raster operator_parts.compute
+    operator_parts.fake64 operator_parts.poison operator_parts.raster operator_psf.compute
+    operator_psf.cpu operator_random.compute operator_row_merging operator_row_parts.compute
+    operator_row_parts.native operator_row_parts.raster recon_attenuation
+    recon_bsrem.compute recon_bsrem.native recon_mlem.compute recon_mlem.raster
+    recon_osem.compute recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu
+    render_compute render_hiding render_lists render_mutants render_pairs render_penetration
     render_projections unit_crystals unit_randoms view.curves view.direct view.frames
     view.gallery view.listmode_events view.listmode_live view.recon_points view.slices
     view.tooltips view.total_body view.values view.window"
