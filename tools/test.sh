@@ -27,7 +27,8 @@ jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
 long_tests="analytic_penetration_photons cli.method direct_photons direct_recon.textures
-    direct_fftw.textures operator_laws.poison operator_laws.raster recon_ramla.cpu recon_ramla.raster view.gallery_slow"
+    direct_fftw.textures operator_laws.poison operator_laws.raster recon_ramla.cpu
+    recon_ramla.raster view.gallery_slow"
 # Tests of numbers, minutes with sanitizers, whose C code runs in a shorter test too.
 twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     analytic_hiding_events analytic_projection analytic_voxel_mean cli.additive_events
@@ -48,7 +49,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     listmode_exact.cpu listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000
     listmode_laws.compute listmode_laws.compute_found listmode_laws.cpu
     listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled
-    listmode_operator.compute native_elements native_projections operator_choose
+    native_elements native_projections operator_choose
     operator_coarse.compute operator_coarse.native operator_coarse.raster
     operator_context_loss.raster operator_families.compute operator_families.raster
     operator_families_on_cpu.compute operator_laws.compute operator_layers.compute
@@ -59,7 +60,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
     operator_psf.cpu operator_random.compute operator_row_merging operator_row_parts.compute
     operator_row_parts.native operator_row_parts.raster recon_attenuation
     recon_bsrem.compute recon_bsrem.native recon_mlem.compute recon_mlem.raster
-    recon_osem.compute recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu
+    recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu
     render_compute render_hiding render_lists render_mutants render_pairs render_penetration
     render_projections unit_crystals unit_randoms view.curves view.direct view.frames
     view.gallery view.listmode_events view.listmode_live view.recon_points view.slices

@@ -108,9 +108,9 @@ int egl_ways_find(struct egl_way ways[EGL_WAY_MAX])
         snprintf(ways[count].reason, sizeof(ways->reason), "EGL does not list them: %s", why);
         count++;
     }
+    /* Once, so that each device is in one of the two turns. */
     for (int k = 0; k < num_devices; k++) {
-        are_software[k] =
-            is_software(devices[k]); /* once, so that each is in one of the two turns */
+        are_software[k] = is_software(devices[k]);
     }
     for (int software = 0; software < 2; software++) {
         for (int k = 0; k < num_devices; k++) {

@@ -233,7 +233,8 @@ struct summing {
     lr_vector_sums shares[MOST_SHARES];
 };
 
-/* Sums side by side, each of which takes every LANES-th number: a single sum would wait for each addition before the next. */
+/* Sums side by side, each of which takes every LANES-th number: a single sum would wait for each addition
+ * before the next. */
 enum { LANES = 8 };
 
 struct lanes {

@@ -15,7 +15,8 @@ from program import HANG_S, ProgramTest, main, read_nifti
 
 GUIDE = "docs/guide/"
 # Sizes that a test has no time for, and what stands in for them.
-SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4", "32,32,16": "16,16,8", "41,41,17": "21,21,9",
+SMALLER = {"144,144,48": "40,40,8", "40,40,8 --voxel-mm 4": "20,20,4 --voxel-mm 8", "32,32,8": "12,12,4",
+           "32,32,16": "16,16,8", "41,41,17": "21,21,9",
            "1,1,2.2": "2,2,4.4", "--rays 8": "--rays 2", "1,2,4,8,16": "1,2", "(8, 32, 32)": "(4, 12, 12)"}
 # Not the program's: tools/fresh.sh runs the scripts and the build, tests/install the compiler.
 OTHERS = re.compile(r"^(\./)?tools/|^cc |^cmake ")

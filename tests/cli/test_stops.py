@@ -258,7 +258,8 @@ class Bar(ProgramTest):
 
     def test_names_iteration_and_subset(self):
         """A line is drawn five times a second: this takes a few."""
-        grid = ["--grid", "7,7,4" if os.environ.get("LORASTER_SANITIZED") else "12,12,6", "--voxel-mm", "2"]
+        size = "7,7,4" if os.environ.get("LORASTER_SANITIZED") else "12,12,6"
+        grid = ["--grid", size, "--voxel-mm", "2"]
         self.good("simulate", *self.on_ring, "--phantom", "spheres", *grid, "--counts", "10000",
                   "-o", "y.h5")
         running = self.on_terminal("recon", *self.on_ring, *grid, "--data", "y.h5", "--store", "no",

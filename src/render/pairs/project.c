@@ -239,8 +239,8 @@ static lr_status run_window(const struct window *window, enum lr_pairs_program w
 lr_status lr_pairs_check_finished(const struct lr_pairs *pairs)
 {
     uint32_t unfinished = 0;
-    if (!gl_context_limits(pairs->ctx)
-             ->software) { /* others end none, and need not be waited for */
+    /* Others end none, and need not be waited for. */
+    if (!gl_context_limits(pairs->ctx)->software) {
         return LR_OK;
     }
     LR_TRY(gl_buffer_read(pairs->state, 0, sizeof(unfinished), &unfinished));

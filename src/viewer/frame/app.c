@@ -200,7 +200,8 @@ static lr_status draw_frame(struct app *app)
     ui_begin(app->ui, window_is_seen(app->window) ? app->frame_s : unseen_frame_s);
     panels_show(app);
     LR_TRY(ui_end(app->ui, is_seen ? app->target : NULL));
-    if (is_seen) {
+    if (is_seen && app->saves_view) {
+        app->saves_view = false;
         tools_save_view(app);
     }
     return LR_OK;

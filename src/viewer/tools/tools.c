@@ -327,10 +327,6 @@ static void choose_path(struct app *app, const char *ending)
 
 void tools_save_view(struct app *app)
 {
-    if (!app->saves_view) {
-        return;
-    }
-    app->saves_view = false;
     choose_path(app, ".png");
     if (app_write_picture(app, app->saved_path) == LR_OK) {
         app_say(app, LR_LOG_INFO, "what is seen is in %s", app->saved_path);

@@ -33,8 +33,7 @@ void tools_move_slice(struct app *app, int steps);  /* the transaxial one, by vo
 /* Numbers of the pixel under the mouse, else of the crystal, to the clipboard. */
 void tools_copy(struct app *app);
 
-/* What has just been drawn, where app->saves_view asks for it, under a name that is not taken yet. */
-void tools_save_view(struct app *app);
+void tools_save_view(struct app *app); /* what was drawn last, under a name that is not taken yet */
 void tools_save_session(struct app *app);
 
 #endif
