@@ -53,6 +53,7 @@ struct compose {
 struct window {
     const lr_recon_params *of;
     lr_selection part;
+    bool is_all;          /* of a guess's pairs */
     int64_t first, count; /* LORs, which are consecutive */
 };
 
@@ -79,6 +80,7 @@ static struct window cut_window(const struct compose *compose, const lr_recon_pa
     }
     return (struct window){.of = of,
                            .part = {.pairs = compose->pairs + begin, .num_pairs = end - begin},
+                           .is_all = begin == 0 && end == lors->num_pairs,
                            .first = lors->offsets[begin],
                            .count = lors->offsets[end] - lors->offsets[begin]};
 }
@@ -117,12 +119,13 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
+/* All pairs as iterations have them, so that a device runs the programs that it has. */
 static lr_status project(const struct compose *compose, const struct window *window,
                          const float *image, float *values)
 {
     const lr_vector from = lr_vector_of_floats(image, compose->num_voxels);
     lr_vector to = lr_vector_of_floats(values, window->count);
-    return lr_operator_forward(window->of->op, &window->part, &from, &to);
+    return lr_operator_forward(window->of->op, window->is_all ? NULL : &window->part, &from, &to);
 }
 
 /* --- B and b --- */
