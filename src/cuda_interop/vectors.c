@@ -10,6 +10,7 @@
 #include "cuda_interop/link.h"
 #include "cuda_interop/vector_passes.h"
 #include "vector/kinds.h"
+#include "vector/later.h"
 #include "vector/sums.h"
 
 #include <cuda_runtime_api.h>
@@ -18,7 +19,7 @@
 #include <string.h>
 
 /* Sums that may be under way at once: each has a row behind those of the groups. */
-enum slot { SLOT_NOW = 0, SLOT_FIT, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_VECTOR_LATER };
+enum { SLOT_NOW = 0, SLOT_LATER, NUM_SLOTS = SLOT_LATER + LR_NUM_LATER };
 
 enum {
     ROW_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double),
@@ -31,6 +32,8 @@ struct lr_cuda_place {
     cudaStream_t stream;
     bool owns_stream;
     cudaEvent_t event;                       /* of copies from and to OpenGL */
+    cudaEvent_t sent[LR_LATER_TURNS];        /* behind the sums of a turn */
+    bool is_sent[LR_LATER_TURNS];            /* since it was told anything */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
     bool is_under_way[NUM_SLOTS];            /* copied there, and not waited for */
@@ -125,6 +128,10 @@ static lr_status open_work(lr_place *place, void *stream)
     LR_TRY(check(open_stream(cuda, stream), "a stream for vectors", place));
     LR_TRY(check(cudaEventCreateWithFlags(&cuda->event, cudaEventDisableTiming),
                  "an event for vectors", place));
+    for (int turn = 0; turn < LR_LATER_TURNS; turn++) {
+        LR_TRY(check(cudaEventCreateWithFlags(&cuda->sent[turn], cudaEventDisableTiming),
+                     "an event for vectors", place));
+    }
     LR_TRY(check(cudaMalloc((void **)&cuda->sums, SUMS_BYTES), "sums of vectors", place));
     LR_TRY(check(cudaMallocHost((void **)&cuda->host_sums, NUM_SLOTS * ROW_BYTES),
                  "sums of vectors", place));
@@ -139,6 +146,11 @@ static void close_work(struct lr_cuda_place *cuda)
     }
     if (cuda->sums != NULL) {
         cudaFree(cuda->sums);
+    }
+    for (int turn = 0; turn < LR_LATER_TURNS; turn++) {
+        if (cuda->sent[turn] != NULL) {
+            cudaEventDestroy(cuda->sent[turn]);
+        }
     }
     if (cuda->event != NULL) {
         cudaEventDestroy(cuda->event);
@@ -424,7 +436,7 @@ static lr_status add_terms(const struct lr_vector_terms *terms)
 
 /* Groups are put together on the device, and the sums of all cross. */
 static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
-                           enum slot slot)
+                           int slot)
 {
     struct lr_cuda_place *cuda = place->cuda;
     const lr_cuda_join_pass join = {.groups = pass->sums,
@@ -440,16 +452,63 @@ static lr_status send_sums(lr_place *place, launcher *launch, const lr_cuda_vect
     return LR_OK;
 }
 
-/* Whatever was under way has arrived then. */
-static lr_status take_sums(lr_place *place, enum slot slot, double sums[LR_VECTOR_NUM_SUMS])
+static int turn_of(int slot)
+{
+    return (slot - SLOT_LATER) / LR_LATER_SLOTS;
+}
+
+/* All that was under way has arrived then. */
+static lr_status take_all(lr_place *place)
+{
+    struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(wait(place, "sums of vectors"));
+    memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way));
+    return LR_OK;
+}
+
+static lr_status take_turn(lr_place *place, int turn)
+{
+    struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(check(cudaEventSynchronize(cuda->sent[turn]), "sums of vectors", place));
+    memset(cuda->is_under_way + SLOT_LATER + turn * LR_LATER_SLOTS, 0,
+           LR_LATER_SLOTS * sizeof(*cuda->is_under_way));
+    return LR_OK;
+}
+
+static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_cuda_place *cuda = place->cuda;
     if (cuda->is_under_way[slot]) {
-        LR_TRY(wait(place, "sums of vectors"));
-        memset(cuda->is_under_way, 0, sizeof(cuda->is_under_way));
+        const bool is_sent = slot >= SLOT_LATER && cuda->is_sent[turn_of(slot)];
+        LR_TRY(is_sent ? take_turn(place, turn_of(slot)) : take_all(place));
     }
     memcpy(sums, cuda->host_sums[slot], ROW_BYTES);
     return LR_OK;
+}
+
+/* What a turn has been told after it was sent is not behind its mark. */
+static lr_status send_later_sums(lr_place *place, launcher *launch, const lr_cuda_vector_pass *pass,
+                                 int slot)
+{
+    place->cuda->is_sent[slot / LR_LATER_SLOTS] = false;
+    LR_TRY(enter(place));
+    return leave(place, send_sums(place, launch, pass, SLOT_LATER + slot));
+}
+
+static lr_status send_later(lr_place *place, int turn)
+{
+    struct lr_cuda_place *cuda = place->cuda;
+    LR_TRY(enter(place));
+    const lr_status status =
+        check(cudaEventRecord(cuda->sent[turn], cuda->stream), "sums of vectors", place);
+    cuda->is_sent[turn] = status == LR_OK;
+    return leave(place, status);
+}
+
+static lr_status finish_later(lr_place *place, int slot, double *sums)
+{
+    LR_TRY(enter(place));
+    return leave(place, take_sums(place, SLOT_LATER + slot, sums));
 }
 
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
@@ -466,44 +525,33 @@ static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *
 static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
     const lr_cuda_vector_pass pass = describe(x, &y, 1);
-    LR_TRY(enter(x->place));
-    return leave(x->place, send_sums(x->place, lr_cuda_launch_vector_sums, &pass,
-                                     (enum slot)(SLOT_LATER + slot)));
+    return send_later_sums(x->place, lr_cuda_launch_vector_sums, &pass, slot);
 }
 
-static lr_status finish_sums(lr_place *place, int slot, lr_vector_sums *sums)
+static lr_cuda_vector_pass describe_ratio(const lr_poisson_ratio *ratio)
 {
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    LR_TRY(enter(place));
-    const lr_status status = take_sums(place, (enum slot)(SLOT_LATER + slot), found);
-    *sums = lr_vector_name_sums(found);
-    return leave(place, status);
-}
-
-static lr_status take_fit(lr_place *place, enum slot slot, lr_poisson_fit *fit)
-{
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    const lr_status status = take_sums(place, slot, found);
-    *fit = lr_vector_name_fit(found);
-    return status;
+    const lr_vector *const in[] = {ratio->measured, ratio->additive};
+    return describe(ratio->values, in, 2);
 }
 
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
+    double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = ratio->values->place;
-    const enum slot slot = fit != NULL ? SLOT_NOW : SLOT_FIT;
-    const lr_vector *const in[] = {ratio->measured, ratio->additive};
-    const lr_cuda_vector_pass pass = describe(ratio->values, in, 2);
+    const lr_cuda_vector_pass pass = describe_ratio(ratio);
     LR_TRY(enter(place));
-    lr_status status = send_sums(place, lr_cuda_launch_vector_divide, &pass, slot);
-    status = status == LR_OK && fit != NULL ? take_fit(place, slot, fit) : status;
+    lr_status status = send_sums(place, lr_cuda_launch_vector_divide, &pass, SLOT_NOW);
+    if (status == LR_OK && fit != NULL) {
+        status = take_sums(place, SLOT_NOW, found);
+        *fit = lr_vector_name_fit(found);
+    }
     return leave(place, status);
 }
 
-static lr_status finish_fit(lr_place *place, lr_poisson_fit *fit)
+static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
 {
-    LR_TRY(enter(place));
-    return leave(place, take_fit(place, SLOT_FIT, fit));
+    const lr_cuda_vector_pass pass = describe_ratio(ratio);
+    return send_later_sums(ratio->values->place, lr_cuda_launch_vector_divide, &pass, slot);
 }
 
 /* --- from and to OpenGL --- */
@@ -573,10 +621,11 @@ const struct lr_place_fns lr_place_cuda_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
-                .finish_fit = finish_fit,
-                .relative_differences = relative_differences,
+                .begin_fit = begin_fit,
                 .begin_sums = begin_sums,
-                .finish_sums = finish_sums,
+                .send_later = send_later,
+                .finish_later = finish_later,
+                .relative_differences = relative_differences,
                 .convolve = convolve,
                 .add_terms = add_terms},
     .wrap = wrap,

@@ -7,11 +7,17 @@
 
 static const GLbitfield map_flags = GL_MAP_READ_BIT | GL_MAP_PERSISTENT_BIT | GL_MAP_COHERENT_BIT;
 
-void gl_readback_finish(struct gl_readback *readback)
+static void drop_fence(struct gl_readback *readback)
 {
     if (readback->fence != NULL) {
         glDeleteSync(readback->fence);
+        readback->fence = NULL;
     }
+}
+
+void gl_readback_finish(struct gl_readback *readback)
+{
+    drop_fence(readback);
     glDeleteBuffers(1, &readback->name);
     *readback = (struct gl_readback){.ctx = readback->ctx, .label = readback->label};
 }
@@ -41,7 +47,7 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     return LR_OK;
 }
 
-lr_status gl_readback_copy(const struct gl_readback *readback, const struct gl_buffer_range *range)
+lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range)
 {
     const struct gl_buffer *from = range->from;
     LR_TRY(gl_loan_check(readback->ctx, from->loan, from->label));
@@ -53,6 +59,7 @@ lr_status gl_readback_copy(const struct gl_readback *readback, const struct gl_b
                         readback->label, (long long)range->bytes, (long long)range->from_offset,
                         from->label, (long long)range->to_offset);
     }
+    drop_fence(readback);
     glMemoryBarrier(GL_BUFFER_UPDATE_BARRIER_BIT);
     glCopyNamedBufferSubData(from->name, readback->name, (GLintptr)range->from_offset,
                              (GLintptr)range->to_offset, (GLsizeiptr)range->bytes);
@@ -61,9 +68,7 @@ lr_status gl_readback_copy(const struct gl_readback *readback, const struct gl_b
 
 void gl_readback_send(struct gl_readback *readback)
 {
-    if (readback->fence != NULL) {
-        glDeleteSync(readback->fence);
-    }
+    drop_fence(readback);
     readback->fence = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush();
 }

@@ -21,6 +21,15 @@
 
 enum { DEFAULT_ITERATIONS = 3 };
 
+/* What an update finds out. At a device it is known only when the update has been made: the host tells the
+ * device all of it, and waits later. */
+struct outcome {
+    struct lr_later_fit fit; /* then of all ranks */
+    /* Of this rank's slab with its sensitivity: the image before the update, where that is asked for, and
+     * after it; then of all ranks. */
+    struct lr_later_sums before, after;
+};
+
 struct recon {
     const lr_recon_params *params;
     const struct lr_update_rule *rule;
@@ -34,14 +43,21 @@ struct recon {
     lr_place *value_place; /* where LOR values are */
     struct lr_subsets subsets;
     struct lr_compared compared;
-    struct lr_penalty penalty;      /* of rules that are penalised */
-    lr_vector *sensitivity;         /* [subsets] of the rank's slab */
-    lr_vector all_sensitivity;      /* on the host: of all events, until the start is over */
-    lr_vector largest;              /* on the host: of each voxel's, own steps go by it; alike */
-    lr_vector own_scale;            /* of the rank's slab: 1 / that, 0 where there is none */
-    double *scale;                  /* [subsets] what the rule found of each */
-    lr_vector image;                /* changed only when a subset's update is complete */
-    lr_vector correction;           /* A^T ratio */
+    struct lr_penalty penalty; /* of rules that are penalised */
+    lr_vector *sensitivity;    /* [subsets] of the rank's slab */
+    lr_vector all_sensitivity; /* on the host: of all events, until the start is over */
+    lr_vector largest;         /* on the host: of each voxel's, own steps go by it; alike */
+    lr_vector own_scale;       /* of the rank's slab: 1 / that, 0 where there is none */
+    double *scale;             /* [subsets] what the rule found of each */
+    lr_vector image;           /* changed only when a subset's update has been told */
+    lr_vector correction;      /* A^T ratio, then the image after the update */
+    /* That before the update at hand. Where the host tells a device the next one before it knows what became
+     * of the last, this is a third vector; else it is empty but for a moment. */
+    lr_vector former;
+    bool runs_ahead;
+    struct outcome outcomes[LR_LATER_TURNS];
+    int turn;                       /* of `outcomes`, for the update that is told next */
+    int under_way;                  /* the subset whose update is not settled; -1 = none */
     lr_vector values;               /* [most_values] yhat, then the ratio in its place */
     const struct lr_backend *whole; /* does whole updates and has the image; NULL = none does */
     double most;                    /* what the rule lets the sum of the image be; 0 = anything */
@@ -69,7 +85,8 @@ static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
     const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : has_own_steps(recon);
-    double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
+    const int images = subsets->count > 1 ? 4 : 3;
+    double numbers = (double)recon->info->num_voxels * (subsets->count + images + more);
     if (with_values) {
         numbers += (double)subsets->most_values;
         for (int k = 0; k < subsets->count; k++) {
@@ -141,6 +158,9 @@ static lr_status allocate_steps(struct recon *recon)
                              recon->ranks.end - recon->ranks.begin, &recon->own_scale)
                : LR_OK);
     LR_TRY(make_vector(recon, "the correction image", recon->info->num_voxels, &recon->correction));
+    LR_TRY(recon->runs_ahead
+               ? make_vector(recon, "the image before", recon->info->num_voxels, &recon->former)
+               : LR_OK);
     return lr_vector_create(&(lr_vector_params){.place = recon->value_place,
                                                 .count = recon->subsets.most_values,
                                                 .name = "the estimated data",
@@ -174,6 +194,7 @@ static void finish(struct recon *recon)
     lr_vector_destroy(&recon->own_scale);
     lr_vector_destroy(&recon->image);
     lr_vector_destroy(&recon->correction);
+    lr_vector_destroy(&recon->former);
     lr_vector_destroy(&recon->values);
     lr_compared_finish(&recon->compared);
     lr_penalty_finish(&recon->penalty);
@@ -425,15 +446,6 @@ static lr_status fetch_image(struct recon *recon)
 
 /* --- one subset --- */
 
-/* What an update finds out. At a device it is known only when the update has been made: the host tells the
- * device all of it, and then waits once. */
-struct outcome {
-    struct lr_later_fit fit; /* then of all ranks */
-    /* Of this rank's slab with its sensitivity: the image before the update, where that is asked for, and
-     * after it; then of all ranks. */
-    struct lr_later_sums before, after;
-};
-
 static double sum_before(const struct outcome *outcome)
 {
     return outcome->before.sums.product;
@@ -515,19 +527,14 @@ static lr_status correct(struct recon *recon, int k, const lr_vector *values,
     return lr_ranks_gather(&recon->ranks, &recon->correction);
 }
 
-/* The image holds whole updates of finite numbers only. */
-static lr_status accept(struct recon *recon, int k, const lr_vector_sums *sums)
+static lr_status check_update(struct recon *recon, int k, const lr_vector_sums *sums)
 {
     const struct lr_update_step step = describe_step(recon, k);
     if (sums->not_finite > 0) {
         return report_growth(recon, sums->not_finite);
     }
     expect_growth(recon, k, &step);
-    LR_TRY(check_sum(recon, sums->sum));
-    const lr_vector before = recon->image;
-    recon->image = recon->correction;
-    recon->correction = before;
-    return LR_OK;
+    return check_sum(recon, sums->sum);
 }
 
 /* A subset that explains nothing would turn voxels into zeros, for good: by EM all that it sees, by
@@ -603,27 +610,93 @@ static lr_status project(struct recon *recon, int k, lr_vector *values)
     return LR_OK;
 }
 
-/* At a device all is told first, and then waited for together. */
-static lr_status visit(struct recon *recon, int k, struct found *sum)
+static struct outcome begin_outcome(int turn)
+{
+    const int slot = turn * LR_LATER_SLOTS;
+    return (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
+}
+
+static void swap(lr_vector *one, lr_vector *other)
+{
+    const lr_vector kept = *one;
+    *one = *other;
+    *other = kept;
+}
+
+/* At a device all of an update is told, and nothing waited for. */
+static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_failed)
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
-    struct outcome outcome = {.after.slot = 1};
+    struct outcome *outcome = &recon->outcomes[recon->turn];
+    *outcome = begin_outcome(recon->turn);
     LR_TRY(project(recon, k, &values));
     add_device_seconds(recon, sum);
-    LR_TRY(fit(recon, k, &values, &outcome));
-    bool is_left_out = is_known_to_fail(recon, &outcome);
-    if (!is_left_out) {
-        LR_TRY(correct(recon, k, &values, &outcome));
+    LR_TRY(fit(recon, k, &values, outcome));
+    *has_failed = is_known_to_fail(recon, outcome);
+    if (!*has_failed) {
+        LR_TRY(correct(recon, k, &values, outcome));
         add_device_seconds(recon, sum);
     }
-    LR_TRY(find_out(recon, &outcome));
-    is_left_out = is_left_out || is_passed_over(recon, &outcome.fit.fit);
-    lr_poisson_fit_add(&sum->fit, &outcome.fit.fit);
-    if (is_left_out) {
+    return lr_later_send(outcome->after.place, recon->turn);
+}
+
+/* Waits for the update of subset k, to which the image owes what it is. */
+static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_left_out)
+{
+    struct outcome *outcome = &recon->outcomes[1 - recon->turn];
+    LR_TRY(find_out(recon, outcome));
+    lr_poisson_fit_add(&sum->fit, &outcome->fit.fit);
+    *is_left_out = is_passed_over(recon, &outcome->fit.fit);
+    if (*is_left_out) {
+        return LR_OK;
+    }
+    sum->sensitive += outcome->after.sums.product;
+    return check_update(recon, k, &outcome->after.sums);
+}
+
+/* The image holds whole updates of finite numbers only: of others it becomes what it was before. */
+static lr_status settle(struct recon *recon, struct found *sum, bool *is_left_out)
+{
+    const int k = recon->under_way;
+    *is_left_out = false;
+    if (k < 0) {
+        return LR_OK;
+    }
+    recon->under_way = -1;
+    const lr_status status = judge(recon, k, sum, is_left_out);
+    if (status != LR_OK || *is_left_out) {
+        swap(&recon->image, &recon->former);
+    }
+    if (!recon->runs_ahead) {
+        swap(&recon->correction, &recon->former);
+    }
+    return status == LR_OK && *is_left_out ? pass_over(recon, k, sum) : status;
+}
+
+/* The image becomes that after the update of subset k, whatever came of it. */
+static void advance(struct recon *recon, int k)
+{
+    swap(&recon->former, &recon->image);
+    swap(&recon->image, &recon->correction);
+    recon->under_way = k;
+    recon->turn = 1 - recon->turn;
+}
+
+/* The update before is waited for once this one has been told, so that the device need not wait for the
+ * host; where that one was passed over, this one is told again. */
+static lr_status visit(struct recon *recon, int k, struct found *sum)
+{
+    bool has_failed, is_left_out;
+    LR_TRY(tell(recon, k, sum, &has_failed));
+    LR_TRY(settle(recon, sum, &is_left_out));
+    LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
+    if (has_failed) {
+        LR_TRY(find_out(recon, &recon->outcomes[recon->turn]));
+        lr_poisson_fit_add(&sum->fit, &recon->outcomes[recon->turn].fit.fit);
         return pass_over(recon, k, sum);
     }
-    sum->sensitive += outcome.after.sums.product;
-    return accept(recon, k, &outcome.after.sums);
+    advance(recon, k);
+    return recon->runs_ahead ? LR_OK : settle(recon, sum, &is_left_out);
 }
 
 /* --- iterations --- */
@@ -700,12 +773,18 @@ static void describe_fit(const struct recon *recon, const struct found *found, l
 
 static lr_status visit_each(struct recon *recon, int number, struct found *found)
 {
-    for (int k = 0; k < recon->subsets.count; k++) {
+    bool is_left_out;
+    lr_status status = LR_OK;
+    for (int k = 0; k < recon->subsets.count && status == LR_OK; k++) {
         const int subset = recon->subsets.order[k];
-        LR_TRY(report(recon, number, k));
-        LR_TRY(recon->whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, found));
+        status = report(recon, number, k);
+        if (status == LR_OK) {
+            status =
+                recon->whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, found);
+        }
     }
-    return LR_OK;
+    const lr_status settled = settle(recon, found, &is_left_out);
+    return status != LR_OK ? status : settled;
 }
 
 /* The device stays at hand meanwhile: to take it anew for each step takes longer than some steps. */
@@ -782,6 +861,8 @@ static lr_status run(struct recon *recon)
     LR_TRY(open_whole(recon));
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
+    recon->under_way = -1;
+    recon->runs_ahead = device != NULL && recon->subsets.count > 1 && recon->ranks.size == 1;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
     LR_TRY(load_whole(recon));
     LR_TRY(allocate(recon));

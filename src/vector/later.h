@@ -1,35 +1,42 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Work at a place without a wait for each piece of it. */
+ * Work at a place without a wait for each piece of it. Sums that are under way have slots, which the caller
+ * gives out, in turns of LR_LATER_SLOTS: those of one turn are waited for together, while what was told
+ * after them goes on. */
 #ifndef LR_VECTOR_LATER_H
 #define LR_VECTOR_LATER_H
 
 #include <lr/vector.h>
 
+enum { LR_LATER_TURNS = 2, LR_LATER_SLOTS = 3, LR_NUM_LATER = LR_LATER_TURNS * LR_LATER_SLOTS };
+
 /* The fit of counts that have been divided: known where place is NULL. */
 struct lr_later_fit {
+    int slot; /* below LR_NUM_LATER */
     lr_poisson_fit fit;
     lr_place *place;
 };
 
-/* lr_vector_divide_counts; at a device without waiting for the fit, of which a place keeps one. */
+/* lr_vector_divide_counts; at a device without waiting for the fit. later->slot is the caller's. */
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later);
-
-/* Waits for the fit, where it is not known yet; after lr_vector_add_up at that place it is there. */
 lr_status lr_later_fit_finish(struct lr_later_fit *later);
 
-/* Sums of vectors, known where place is NULL. slot: 0 or 1; of those that are under way a place keeps one
- * for each. */
+/* Sums of vectors, known where place is NULL. */
 struct lr_later_sums {
-    int slot;
+    int slot; /* below LR_NUM_LATER */
     lr_vector_sums sums;
     lr_place *place;
 };
 
-/* lr_vector_add_up; at a device that can, without waiting. later->slot is the caller's. */
+/* lr_vector_add_up; at a device without waiting. later->slot is the caller's. */
 lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
                                  struct lr_later_sums *later);
 lr_status lr_later_sums_finish(struct lr_later_sums *later);
+
+/* Hands a device what it has been told so far, and marks the end of a turn: finishing one of its slots then
+ * waits for no more. Without it finishing waits for all. Nothing is done on the host, and where place is
+ * NULL. */
+lr_status lr_later_send(lr_place *place, int turn);
 
 #endif

@@ -10,6 +10,7 @@
 #include "vector/later.h"
 #include "vector/link.h"
 #include "vector/place.h"
+#include "vector/sums.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -325,7 +326,7 @@ lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
                                  struct lr_later_sums *later)
 {
     *later = (struct lr_later_sums){.slot = later->slot};
-    if (!is_at_device(x) || x->count == 0 || fns_of(x)->begin_sums == NULL) {
+    if (!is_at_device(x) || x->count == 0) {
         return lr_vector_add_up(x, y, &later->sums);
     }
     LR_TRY(y != NULL ? check_alike(x, y) : LR_OK);
@@ -336,10 +337,22 @@ lr_status lr_vector_add_up_later(const lr_vector *x, const lr_vector *y,
 
 lr_status lr_later_sums_finish(struct lr_later_sums *later)
 {
+    double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = later->place;
+    if (place == NULL) {
+        return LR_OK;
+    }
     later->place = NULL;
-    return place != NULL ? place->fns->vectors.finish_sums(place, later->slot, &later->sums)
-                         : LR_OK;
+    LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
+    later->sums = lr_vector_name_sums(found);
+    return LR_OK;
+}
+
+lr_status lr_later_send(lr_place *place, int turn)
+{
+    return place != NULL && place->kind != LR_PLACE_HOST
+               ? place->fns->vectors.send_later(place, turn)
+               : LR_OK;
 }
 
 lr_status lr_vector_add_terms(const struct lr_vector_terms *terms)
@@ -384,21 +397,27 @@ lr_status lr_vector_divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit 
 
 lr_status lr_vector_divide_counts_later(const lr_poisson_ratio *ratio, struct lr_later_fit *later)
 {
-    *later = (struct lr_later_fit){0};
+    *later = (struct lr_later_fit){.slot = later->slot};
     if (!is_at_device(ratio->values) || ratio->values->count == 0) {
         return lr_vector_divide_counts(ratio, &later->fit);
     }
     LR_TRY(check_ratio(ratio));
-    LR_TRY(fns_of(ratio->values)->divide_counts(ratio, NULL));
+    LR_TRY(fns_of(ratio->values)->begin_fit(ratio, later->slot));
     later->place = ratio->values->place;
     return LR_OK;
 }
 
 lr_status lr_later_fit_finish(struct lr_later_fit *later)
 {
+    double found[LR_VECTOR_NUM_SUMS] = {0};
     lr_place *place = later->place;
+    if (place == NULL) {
+        return LR_OK;
+    }
     later->place = NULL;
-    return place != NULL ? place->fns->vectors.finish_fit(place, &later->fit) : LR_OK;
+    LR_TRY(place->fns->vectors.finish_later(place, later->slot, found));
+    later->fit = lr_vector_name_fit(found);
+    return LR_OK;
 }
 
 /* --- pictures --- */

@@ -41,8 +41,6 @@ struct lr_storage {
     bool is_wrapped; /* `block` is the caller's; a buffer knows by itself */
 };
 
-enum { LR_VECTOR_LATER = 2 };
-
 struct lr_vector_terms;
 
 struct lr_vector_fns {
@@ -59,15 +57,14 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* On a device fit may be NULL: nothing waits then, and `finish_fit` has it. */
+    /* On a device fit may be NULL: nothing waits then. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
-    /* Of a device: the fit of the last division without one. It waits, unless sums of later passes
-     * have arrived already. */
-    lr_status (*finish_fit)(lr_place *place, lr_poisson_fit *fit);
-    /* Where they are not NULL: sums that nothing waits for, of which a place keeps LR_VECTOR_LATER, each in
-     * a slot; `finish_sums` has them, and waits as finish_fit does. */
+    /* Of devices alone: what nothing waits for (later.h), sent at the end of a turn. `finish_later` has
+     * what a slot's groups add up to, [LR_VECTOR_NUM_SUMS]. */
+    lr_status (*begin_fit)(const lr_poisson_ratio *ratio, int slot);
     lr_status (*begin_sums)(const lr_vector *x, const lr_vector *y, int slot);
-    lr_status (*finish_sums)(lr_place *place, int slot, lr_vector_sums *sums);
+    lr_status (*send_later)(lr_place *place, int turn);
+    lr_status (*finish_later)(lr_place *place, int slot, double *sums);
     lr_status (*relative_differences)(const lr_relative_differences *differences);
     lr_status (*convolve)(const lr_convolution *convolution);
     lr_status (*add_terms)(

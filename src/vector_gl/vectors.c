@@ -9,6 +9,7 @@
 #include "gl/readback.h"
 #include "gl/resource.h"
 #include "vector/kinds.h"
+#include "vector/later.h"
 #include "vector/sums.h"
 
 #include <math.h>
@@ -39,8 +40,9 @@ _Static_assert(sizeof(struct differences_pass) == 128, "the shader's layout");
 
 enum { NUM_DIFFERENCES = LR_DIFFERENCES_WEIGHTS + 1 };
 
-/* Sums that may be under way at once. A slot begins where a range may begin with any driver. */
-enum slot { SLOT_NOW = 0, SLOT_FIT, NUM_SLOTS };
+/* Sums that may be under way at once: those that are waited for at once are a turn by themselves, behind
+ * those of later.h. A slot begins where a range may begin with any driver. */
+enum { SLOT_NOW = LR_NUM_LATER, NUM_SLOTS, TURN_NOW = LR_LATER_TURNS, NUM_TURNS };
 enum { SLOT_BYTES = 256, JOINED_BYTES = LR_VECTOR_NUM_SUMS * (int)sizeof(double) };
 
 enum sums_program { SUMS = 0, DIVIDE, DIVIDE_ADDITIVE, NUM_SUMS_PROGRAMS };
@@ -52,9 +54,9 @@ struct lr_vector_programs {
     struct gl_program *differences[NUM_DIFFERENCES][2][2]; /* by what, with kappa, precision */
     struct gl_program *join;
     struct gl_buffer *parts;  /* [MOST_GROUPS][LR_VECTOR_NUM_SUMS] double */
-    struct gl_buffer *joined; /* of each enum slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
-    struct gl_readback arrived;   /* the same, on the host */
-    bool is_under_way[NUM_SLOTS]; /* copied there, and not waited for */
+    struct gl_buffer *joined; /* of each slot, SLOT_BYTES apart: [LR_VECTOR_NUM_SUMS] double */
+    struct gl_readback arrived[NUM_TURNS]; /* those of a turn, on the host */
+    bool is_under_way[NUM_SLOTS];          /* copied there, and not waited for */
 };
 
 /* That of shaders/vector/convolve.comp. */
@@ -85,7 +87,9 @@ static void destroy_programs(struct lr_vector_programs *programs)
     gl_program_destroy(programs->join);
     gl_buffer_destroy(programs->parts);
     gl_buffer_destroy(programs->joined);
-    gl_readback_finish(&programs->arrived);
+    for (int turn = 0; turn < NUM_TURNS; turn++) {
+        gl_readback_finish(&programs->arrived[turn]);
+    }
     free(programs);
 }
 
@@ -249,7 +253,7 @@ static lr_status apply_pieces(const struct lr_vector_task *task)
 
 struct sums_walk {
     struct walk walk;
-    enum slot slot;
+    int slot;
     bool has_largest;
 };
 
@@ -272,29 +276,46 @@ static lr_status join_groups(const struct sums_walk *sums, int groups, bool adds
     return gl_pass_run(place->ctx, &pass);
 }
 
-static lr_status send_sums(lr_place *place, enum slot slot)
+static int64_t offset_in_turn(int slot)
+{
+    return (int64_t)(slot % LR_LATER_SLOTS) * SLOT_BYTES;
+}
+
+static lr_status send_sums(lr_place *place, int slot)
 {
     struct lr_vector_programs *programs = place->programs;
-    const int64_t offset = (int64_t)slot * SLOT_BYTES;
-    LR_TRY(gl_readback_copy(&programs->arrived, &(struct gl_buffer_range){.from = programs->joined,
-                                                                          .from_offset = offset,
-                                                                          .to_offset = offset,
-                                                                          .bytes = JOINED_BYTES}));
+    const struct gl_buffer_range range = {.from = programs->joined,
+                                          .from_offset = (int64_t)slot * SLOT_BYTES,
+                                          .to_offset = offset_in_turn(slot),
+                                          .bytes = JOINED_BYTES};
+    LR_TRY(gl_readback_copy(&programs->arrived[slot / LR_LATER_SLOTS], &range));
     place->traffic.to_host += JOINED_BYTES;
     programs->is_under_way[slot] = true;
     return LR_OK;
 }
 
-/* Whatever was under way has arrived then. */
-static lr_status take_sums(lr_place *place, enum slot slot, double sums[LR_VECTOR_NUM_SUMS])
+/* What was told before has arrived then. */
+static lr_status wait_for_turn(struct lr_vector_programs *programs, int turn)
+{
+    struct gl_readback *arrived = &programs->arrived[turn];
+    if (arrived->fence == NULL) {
+        gl_readback_send(arrived);
+    }
+    LR_TRY(gl_readback_wait(arrived));
+    for (int slot = 0; slot < NUM_SLOTS; slot++) {
+        programs->is_under_way[slot] &= slot / LR_LATER_SLOTS != turn;
+    }
+    return LR_OK;
+}
+
+static lr_status take_sums(lr_place *place, int slot, double *sums)
 {
     struct lr_vector_programs *programs = place->programs;
+    const int turn = slot / LR_LATER_SLOTS;
     if (programs->is_under_way[slot]) {
-        gl_readback_send(&programs->arrived);
-        LR_TRY(gl_readback_wait(&programs->arrived));
-        memset(programs->is_under_way, 0, sizeof(programs->is_under_way));
+        LR_TRY(wait_for_turn(programs, turn));
     }
-    memcpy(sums, programs->arrived.mapped + (int64_t)slot * SLOT_BYTES, JOINED_BYTES);
+    memcpy(sums, programs->arrived[turn].mapped + offset_in_turn(slot), JOINED_BYTES);
     return LR_OK;
 }
 
@@ -328,10 +349,12 @@ static lr_status open_join(lr_place *place)
             place->ctx, &(struct gl_program_params){.compute = "vector/join_sums.comp",
                                                     .label = "vectors: sums of groups"});
     }
-    programs->arrived.ctx = place->ctx;
-    programs->arrived.label = "sums of vectors";
     LR_TRY(programs->join != NULL ? LR_OK : LR_FAILED);
-    LR_TRY(gl_readback_reserve(&programs->arrived, NUM_SLOTS * SLOT_BYTES));
+    for (int turn = 0; turn < NUM_TURNS; turn++) {
+        programs->arrived[turn].ctx = place->ctx;
+        programs->arrived[turn].label = "sums of vectors";
+        LR_TRY(gl_readback_reserve(&programs->arrived[turn], LR_LATER_SLOTS * SLOT_BYTES));
+    }
     return open_buffer(place, "sums of vectors", NUM_SLOTS * SLOT_BYTES, &programs->joined);
 }
 
@@ -343,6 +366,25 @@ static lr_status open_sums(struct walk *walk, enum sums_program which)
     LR_TRY(open_buffer(walk->place, "sums of vectors", (int64_t)MOST_GROUPS * JOINED_BYTES, parts));
     walk->sums = *parts;
     return LR_OK;
+}
+
+static lr_status run_sums(const lr_vector *x, const lr_vector *y, int slot)
+{
+    struct sums_walk of = {.walk = {.place = x->place, .operands = {x, y}, .count = x->count},
+                           .slot = slot,
+                           .has_largest = true};
+    LR_TRY(open_sums(&of.walk, SUMS));
+    return sum_pieces(&of);
+}
+
+static lr_status run_divide(const lr_poisson_ratio *ratio, int slot)
+{
+    struct sums_walk of = {.walk = {.place = ratio->values->place,
+                                    .operands = {ratio->values, ratio->measured, ratio->additive},
+                                    .count = ratio->values->count},
+                           .slot = slot};
+    LR_TRY(open_sums(&of.walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE));
+    return sum_pieces(&of);
 }
 
 /* --- with the context current --- */
@@ -367,42 +409,51 @@ static lr_status apply(const struct lr_vector_task *task)
 static lr_status add_up(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums)
 {
     double found[LR_VECTOR_NUM_SUMS] = {0};
-    struct sums_walk of = {.walk = {.place = x->place, .operands = {x, y}, .count = x->count},
-                           .has_largest = true};
     LR_TRY(enter(x));
-    lr_status status = open_sums(&of.walk, SUMS);
-    status = status == LR_OK ? sum_pieces(&of) : status;
+    lr_status status = run_sums(x, y, SLOT_NOW);
     status = status == LR_OK ? take_sums(x->place, SLOT_NOW, found) : status;
     *sums = lr_vector_name_sums(found);
     return leave(x, status);
 }
 
-static lr_status take_fit(lr_place *place, enum slot slot, lr_poisson_fit *fit)
+static lr_status begin_sums(const lr_vector *x, const lr_vector *y, int slot)
 {
-    double found[LR_VECTOR_NUM_SUMS] = {0};
-    const lr_status status = take_sums(place, slot, found);
-    *fit = lr_vector_name_fit(found);
-    return status;
+    LR_TRY(enter(x));
+    return leave(x, run_sums(x, y, slot));
 }
 
 static lr_status divide_counts(const lr_poisson_ratio *ratio, lr_poisson_fit *fit)
 {
-    lr_place *place = ratio->values->place;
-    struct sums_walk of = {.walk = {.place = place,
-                                    .operands = {ratio->values, ratio->measured, ratio->additive},
-                                    .count = ratio->values->count},
-                           .slot = fit != NULL ? SLOT_NOW : SLOT_FIT};
+    double found[LR_VECTOR_NUM_SUMS] = {0};
     LR_TRY(enter(ratio->values));
-    lr_status status = open_sums(&of.walk, ratio->additive != NULL ? DIVIDE_ADDITIVE : DIVIDE);
-    status = status == LR_OK ? sum_pieces(&of) : status;
-    status = status == LR_OK && fit != NULL ? take_fit(place, SLOT_NOW, fit) : status;
+    lr_status status = run_divide(ratio, SLOT_NOW);
+    if (status == LR_OK && fit != NULL) {
+        status = take_sums(ratio->values->place, SLOT_NOW, found);
+        *fit = lr_vector_name_fit(found);
+    }
     return leave(ratio->values, status);
 }
 
-static lr_status finish_fit(lr_place *place, lr_poisson_fit *fit)
+static lr_status begin_fit(const lr_poisson_ratio *ratio, int slot)
+{
+    LR_TRY(enter(ratio->values));
+    return leave(ratio->values, run_divide(ratio, slot));
+}
+
+static lr_status send_later(lr_place *place, int turn)
 {
     LR_TRY(gl_context_make_current(place->ctx));
-    const lr_status status = take_fit(place, SLOT_FIT, fit);
+    if (place->programs != NULL) {
+        gl_readback_send(&place->programs->arrived[turn]);
+    }
+    gl_context_release(place->ctx);
+    return gl_context_status(place->ctx, LR_OK);
+}
+
+static lr_status finish_later(lr_place *place, int slot, double *sums)
+{
+    LR_TRY(gl_context_make_current(place->ctx));
+    const lr_status status = take_sums(place, slot, sums);
     gl_context_release(place->ctx);
     return gl_context_status(place->ctx, status);
 }
@@ -781,7 +832,10 @@ const struct lr_place_fns lr_place_gl_fns = {
                 .apply = apply,
                 .add_up = add_up,
                 .divide_counts = divide_counts,
-                .finish_fit = finish_fit,
+                .begin_fit = begin_fit,
+                .begin_sums = begin_sums,
+                .send_later = send_later,
+                .finish_later = finish_later,
                 .relative_differences = relative_differences,
                 .convolve = convolve},
     .wrap = wrap,

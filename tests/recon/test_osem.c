@@ -17,6 +17,7 @@ struct session {
 
 /* Of the operator; 0 = all processors. */
 static int threads;
+static lr_store store = LR_STORE_YES;
 
 /* An operator on the fixture at hand, and the data of a phantom. */
 static void session_open(struct session *s, const char *backend)
@@ -25,7 +26,7 @@ static void session_open(struct session *s, const char *backend)
     s->fixture.grid = lr_grid_centred((const int[3]){9, 9, 5}, (const double[3]){2.5, 2.5, 3.0});
     lr_operator_params params = fixture_params(&s->fixture, backend, NULL);
     params.rays = 4;
-    params.store = LR_STORE_YES;
+    params.store = store;
     params.threads = threads;
     s->op = fixture_operator(&params);
     for (int64_t v = 0; v < NUM_VOXELS; v++) {
@@ -471,18 +472,60 @@ static void test_additive_term_reaches_counts(void **state)
 
 /* --- subsets without counts --- */
 
+/* Without the counts of the subsets in `emptied`. */
+static void empty_subsets(struct session *s, int emptied)
+{
+    int32_t subset_of[28];
+    const lr_lors *lors = s->fixture.lors;
+    assert_int_equal(lr_osem_subsets(lors, SUBSETS, subset_of), LR_OK);
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
+            s->data->values[l] *= emptied >> subset_of[pair] & 1 ? 0.0f : 1.0f;
+        }
+    }
+}
+
+static lr_iteration run_emptied(const char *backend, int emptied, float *image)
+{
+    struct session s;
+    struct seen seen = {0};
+    session_init(&s, backend);
+    empty_subsets(&s, emptied);
+    lr_osem_params params = osem_params(&s, 2, SUBSETS);
+    params.iteration = see;
+    params.user = &seen;
+    assert_int_equal(array_osem(&params, image), LR_OK);
+    session_finish(&s);
+    return seen.last;
+}
+
+/* A device is told an update before it is known whether the one before was passed over: first ones, last ones,
+ * several, of both iterations. A matrix is kept on the host, which knows at once. */
+static void test_a_device_passes_over_what_the_host_does(void **state)
+{
+    static const int emptied[] = {0x0, 0x1, 0x2, 0x8, 0x6, 0xb};
+    static float here[NUM_VOXELS], there[NUM_VOXELS];
+    for (size_t k = 0; k < sizeof(emptied) / sizeof(*emptied); k++) {
+        store = LR_STORE_YES;
+        const lr_iteration host = run_emptied(*state, emptied[k], here);
+        store = LR_STORE_NO;
+        const lr_iteration device = run_emptied(*state, emptied[k], there);
+        store = LR_STORE_YES;
+        assert_true(difference(here, there) < 1e-5);
+        assert_true(fabs(host.measured_counts - device.measured_counts) <=
+                    1e-6 * host.measured_counts);
+        assert_true(fabs(host.log_likelihood - device.log_likelihood) <=
+                    1e-6 * fabs(host.log_likelihood));
+        assert_true(fabs(host.sensitive_counts - device.sensitive_counts) <=
+                    1e-6 * host.sensitive_counts);
+    }
+}
+
 static void test_empty_subset_is_passed_over(void **state)
 {
     struct session s;
     session_init(&s, *state);
-    int32_t subset_of[28];
-    assert_int_equal(lr_osem_subsets(s.fixture.lors, SUBSETS, subset_of), LR_OK);
-    const lr_lors *lors = s.fixture.lors;
-    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
-            s.data->values[l] = subset_of[pair] == 1 ? 0.0f : s.data->values[l];
-        }
-    }
+    empty_subsets(&s, 1 << 1);
     make_sparse(&s);
     for (int k = 0; k < 2; k++) {
         lr_osem_params params = osem_params(&s, 2, SUBSETS);
@@ -617,6 +660,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_additive_source_is_additive_data, given),
         cmocka_unit_test_prestate(test_additive_term_reaches_counts, given),
         cmocka_unit_test_prestate(test_empty_subset_is_passed_over, given),
+        cmocka_unit_test_prestate(test_a_device_passes_over_what_the_host_does, given),
         cmocka_unit_test_prestate(test_no_counts_give_no_image, given),
         cmocka_unit_test_prestate(test_bad_input, given),
         cmocka_unit_test_prestate(test_threads_are_the_operators, given),

@@ -583,7 +583,7 @@ static void a_fit_may_come_later(void **state)
     (void)state;
     enum { MANY = 300000 };
     struct counts counts;
-    struct lr_later_fit later;
+    struct lr_later_fit later = {.slot = 4};
     lr_poisson_fit now;
     lr_vector_sums sums;
     open_counts(&counts, MANY);
@@ -624,7 +624,7 @@ static void sums_may_come_later(void **state)
         lr_vector_sums now[2];
         assert_int_equal(lr_vector_add_up_later(&x.part, &y.part, &later[0]), LR_OK);
         assert_int_equal(lr_vector_add_up_later(&y.part, NULL, &later[1]), LR_OK);
-        assert_true((later[0].place != NULL) == (wanted == LR_PLACE_CUDA));
+        assert_true((later[0].place != NULL) == (wanted != LR_PLACE_HOST));
         assert_int_equal(lr_later_sums_finish(&later[1]), LR_OK);
         assert_int_equal(lr_later_sums_finish(&later[0]), LR_OK);
         assert_int_equal(lr_vector_add_up(&x.part, &y.part, &now[0]), LR_OK);
@@ -635,6 +635,33 @@ static void sums_may_come_later(void **state)
         discard(&x);
         discard(&y);
     }
+}
+
+/* Turns overlap: a turn's sums are those that it was told, whatever the other one was told since; a slot may be
+ * told anew after its turn was sent. */
+static void turns_may_overlap(void **state)
+{
+    (void)state;
+    enum { TURNS = 9 };
+    struct lr_later_sums later[TURNS];
+    lr_vector x = make(70001, LR_FLOAT32);
+    for (int n = 0; n <= TURNS; n++) {
+        if (n < TURNS) {
+            later[n] = (struct lr_later_sums){.slot = n % 2 * LR_LATER_SLOTS + n % LR_LATER_SLOTS};
+            assert_int_equal(lr_vector_fill(&x, 1000.0), LR_OK);
+            assert_int_equal(lr_vector_add_up_later(&x, NULL, &later[n]), LR_OK);
+            assert_int_equal(lr_later_send(later[n].place, n % 2), LR_OK);
+            assert_int_equal(lr_vector_fill(&x, n), LR_OK);
+            assert_int_equal(lr_vector_add_up_later(&x, &x, &later[n]), LR_OK);
+            assert_int_equal(n < 5 ? lr_later_send(later[n].place, n % 2) : LR_OK, LR_OK);
+        }
+        if (n > 0) {
+            assert_int_equal(lr_later_sums_finish(&later[n - 1]), LR_OK);
+            assert_true(later[n - 1].sums.sum == 70001.0 * (n - 1));
+            assert_true(later[n - 1].sums.product == 70001.0 * (n - 1) * (n - 1));
+        }
+    }
+    lr_vector_destroy(&x);
 }
 
 /* Terms of ranks are added up in their order, in double, and rounded once, wherever they are; what lies
@@ -807,6 +834,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(divided_counts),
         cmocka_unit_test(a_fit_may_come_later),
         cmocka_unit_test(sums_may_come_later),
+        cmocka_unit_test(turns_may_overlap),
         cmocka_unit_test(terms_of_ranks),
         cmocka_unit_test(a_ratio_stays_finite),
         cmocka_unit_test(longer_than_a_block),
