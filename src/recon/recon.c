@@ -85,8 +85,7 @@ static double bytes_held(const struct recon *recon, bool with_values)
 {
     const struct lr_subsets *subsets = &recon->subsets;
     const int more = recon->rule->is_penalised ? LR_PENALTY_VECTORS : has_own_steps(recon);
-    const int images = subsets->count > 1 ? 4 : 3;
-    double numbers = (double)recon->info->num_voxels * (subsets->count + images + more);
+    double numbers = (double)recon->info->num_voxels * (subsets->count + 3 + more);
     if (with_values) {
         numbers += (double)subsets->most_values;
         for (int k = 0; k < subsets->count; k++) {
@@ -126,6 +125,9 @@ static lr_status choose_places(struct recon *recon)
         recon->place = place;
         recon->value_place =
             may_hold_values && bytes_held(recon, true) <= room ? place : recon->host;
+        const double image = (double)recon->info->num_voxels * sizeof(float);
+        recon->runs_ahead = recon->value_place == place && recon->subsets.count > 1 &&
+                            recon->ranks.size == 1 && bytes_held(recon, true) + image <= room;
     }
     return LR_OK;
 }
@@ -862,7 +864,6 @@ static lr_status run(struct recon *recon)
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
     recon->under_way = -1;
-    recon->runs_ahead = device != NULL && recon->subsets.count > 1 && recon->ranks.size == 1;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
     LR_TRY(load_whole(recon));
     LR_TRY(allocate(recon));

@@ -499,11 +499,11 @@ static lr_iteration run_emptied(const char *backend, int emptied, float *image)
     return seen.last;
 }
 
-/* A device is told an update before it is known whether the one before was passed over: first ones, last ones,
- * several, of both iterations. A matrix is kept on the host, which knows at once. */
+/* A device is told an update before it is known whether the one before was passed over: in the middle, at the
+ * ends of both iterations. A matrix is kept on the host, which knows at once. */
 static void test_a_device_passes_over_what_the_host_does(void **state)
 {
-    static const int emptied[] = {0x0, 0x1, 0x2, 0x8, 0x6, 0xb};
+    static const int emptied[] = {0x6, 0x9};
     static float here[NUM_VOXELS], there[NUM_VOXELS];
     for (size_t k = 0; k < sizeof(emptied) / sizeof(*emptied); k++) {
         store = LR_STORE_YES;
