@@ -29,45 +29,78 @@ fuzz_seconds=1
 long_tests="analytic_penetration_photons cli.method direct_photons direct_recon.textures
     direct_fftw.textures operator_laws.poison operator_laws.raster recon_ramla.cpu
     recon_ramla.raster view.gallery_slow"
-# Tests of numbers, minutes with sanitizers, whose C code runs in a shorter test too.
-twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster
-    analytic_hiding_events analytic_projection analytic_voxel_mean cli.additive_events
-    cli.bench cli.bounds cli.compare cli.context_loss cli.corrections cli.demo
-    cli.direct_bench cli.direct_recon cli.documents cli.export_resume cli.export_verify
-    cli.factors cli.images cli.joseph cli.listmode cli.listmode_bench cli.model
-    cli.outputs_together cli.parts cli.pictures cli.programs cli.project cli.projection_data
-    cli.recon_ramla cli.recon_siemens cli.replicates cli.reproduce_cluster
-    cli.reproduce_direct cli.reproduce_listmode cli.signals_data cli.signals_pictures
-    cli.signals_rows cli.stir_matrix cuda_device cuda_kernels direct_factors
+# The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
+# and programs,
+sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_versions
+    cli.export_choose cli.export_load cli.forecast cli.json cli.mistakes
+    cli.outputs_killed cli.outputs_links cli.petsird_types cli.recon_bsrem cli.render
+    cli.scanner cuda_groups direct_deposit.compute direct_fftw.compute direct_fftw.cpu
+    direct_operator.compute direct_places.compute dist.devices dist.faults
+    dist.link_faults dist.moves dist.schemes dist_parts.raster inject.files_matrices
+    inject.files_reading inject.files_writing inject.waits io_castor_tables io_damaged
+    io_doctor io_hdf5_reader io_lor_data io_lor_sums io_matrix io_matrix_blocks
+    io_matrix_resume io_petsird io_petsird_bad listmode_blobs_on_cpu.cuda
+    listmode_device_on_cpu.cuda listmode_exact_on_cpu.cuda listmode_laws.compute_blocks
+    listmode_laws_on_cpu.cuda listmode_operator.compute listmode_operator_on_cpu.cuda
+    operator_context_loss.compute operator_families.cpu operator_laws.cpu
+    operator_parts.cpu operator_parts.fake operator_random.raster
+    operator_row_parts.compute_large operator_row_parts.cpu recon_mlem.cpu
+    recon_osem.compute render_correspondence vector.gl vector.host vector_on_cpu.cuda
+    vector_wrapped_on_cpu view.bars view.files view.gaps view.lines view.opening
+    view.places view.random view.sessions view.start view.threads viewer_live
+    viewer_live_device viewer_live_direct viewer_tube viewer_voxel"
+# and without them those of numbers and shaders, whose C code runs in a shorter test, too.
+twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analytic_hiding_events
+    analytic_projection analytic_voxel_mean cli.additive_events cli.bench cli.bounds
+    cli.compare cli.context_loss cli.corrections cli.demo cli.direct_bench
+    cli.direct_recon cli.documents cli.export_resume cli.export_verify cli.factors
+    cli.images cli.joseph cli.listmode cli.listmode_bench cli.model cli.outputs_together
+    cli.parts cli.pictures cli.programs cli.project cli.projection_data cli.recon_ramla
+    cli.recon_siemens cli.replicates cli.reproduce_cluster cli.reproduce_direct
+    cli.reproduce_listmode cli.signals_data cli.signals_pictures cli.signals_rows
+    cli.stir_matrix cuda_device cuda_functions cuda_kernels direct_factors
     direct_operator.cpu direct_places.textures direct_project.compute direct_project.cpu
     direct_project.textures direct_recon.compute direct_recon.cpu dist.bench dist.compute
-    dist.distributed dist.exact dist.families dist.frames dist.kill dist.mistakes dist.own
-    dist.paper dist.resume gl_embed_shaders inject.allocs inject.gl inject.threads
-    io_petsird_many io_projdata_real layers.planted listmode_blobs.compute
-    listmode_blobs.cpu listmode_closed.compute listmode_closed.cpu listmode_closed.native
-    listmode_closed_on_cpu.cuda listmode_device.compute listmode_exact.compute
-    listmode_exact.cpu listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000
-    listmode_laws.compute listmode_laws.compute_found listmode_laws.cpu
-    listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled
-    native_elements native_projections operator_choose
-    operator_coarse.compute operator_coarse.native operator_coarse.raster
-    operator_context_loss.raster operator_families.compute operator_families.raster
-    operator_families_on_cpu.compute operator_laws.compute operator_layers.compute
-    operator_layers.raster operator_layers_families.compute
-    operator_layers_penetration.compute operator_partitions.compute operator_partitions.cpu
-    operator_partitions.native operator_partitions.raster operator_parts.compute
-    operator_parts.fake64 operator_parts.poison operator_parts.raster operator_psf.compute
-    operator_psf.cpu operator_random.compute operator_row_merging operator_row_parts.compute
+    dist.distributed dist.exact dist.families dist.frames dist.images dist.kill
+    dist.memory dist.mistakes dist.own dist.paper dist.resume gl_embed_shaders
+    inject.allocs inject.gl inject.threads io_petsird_many io_projdata_real layers.links
+    layers.planted listmode_blobs.compute listmode_blobs.cpu listmode_blobs.native
+    listmode_closed.compute listmode_closed.cpu listmode_closed.native
+    listmode_closed_on_cpu.cuda listmode_device.compute listmode_device_on_cpu.tiles
+    listmode_exact.compute listmode_exact.cpu listmode_exact.native
+    listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000 listmode_laws.compute
+    listmode_laws.compute_found listmode_laws.cpu listmode_laws_on_cpu.found
+    listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled listmode_operator.cpu
+    native_elements native_projections operator_choose operator_coarse.compute
+    operator_coarse.native operator_coarse.raster operator_context_loss.raster
+    operator_families.compute operator_families.raster operator_families_on_cpu.compute
+    operator_laws.compute operator_layers.compute operator_layers.raster
+    operator_layers_families.compute operator_layers_penetration.compute
+    operator_partitions.compute operator_partitions.cpu operator_partitions.native
+    operator_partitions.raster operator_parts.compute operator_parts.fake64
+    operator_parts.poison operator_parts.raster operator_psf.compute operator_psf.cpu
+    operator_random.compute operator_row_merging operator_row_parts.compute
     operator_row_parts.native operator_row_parts.raster recon_attenuation
     recon_bsrem.compute recon_bsrem.native recon_mlem.compute recon_mlem.raster
     recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu
-    render_compute render_hiding render_lists render_mutants render_pairs render_penetration
-    render_projections unit_crystals unit_randoms view.curves view.direct view.frames
-    view.gallery view.listmode_events view.listmode_live view.recon_points view.slices
-    view.tooltips view.total_body view.values view.window"
+    recon_ramla.native render_alone_columns.test_back_exact
+    render_alone_columns.test_back_sampled render_alone_columns.test_forward_exact
+    render_alone_columns.test_forward_sampled render_alone_compute.test_back
+    render_alone_compute.test_back_absorbed render_alone_compute.test_back_hidden
+    render_alone_compute.test_collect render_alone_compute.test_forward
+    render_alone_compute.test_forward_absorbed render_alone_compute.test_forward_hidden
+    render_alone_compute.test_rows render_alone_compute.test_rows_absorbed
+    render_alone_compute.test_rows_hidden render_alone_lists.test_columns_rows
+    render_alone_lists.test_list_back render_alone_lists.test_list_forward
+    render_alone_merge render_alone_orders render_alone_pairs.test_back
+    render_alone_pairs.test_forward render_alone_pairs.test_rows render_compute
+    render_hiding render_lists render_mutants render_pairs render_penetration
+    render_projections unit_crystals unit_randoms view.compose view.curves view.direct
+    view.frames view.gallery view.large view.listmode_events view.listmode_live view.loss
+    view.recon_points view.slices view.tooltips view.total_body view.values view.window"
 every_fault=""
 if [ "$full" = yes ]; then
-    fuzz_seconds=60 long_tests="" twins=""
+    fuzz_seconds=60 long_tests="" sanitized="" twins=""
     every_fault=1 # in tests/inject
 fi
 mkdir -p build
@@ -125,12 +158,14 @@ cuda='-DCMAKE_CUDA_ARCHITECTURES=80-virtual;90'
 [ "$full" = yes ] || nvidia-smi -L > /dev/null 2>&1 || cuda=-DCMAKE_CUDA_ARCHITECTURES=90-virtual
 # Debian's Python has the packages that this script installs; another one found first may not.
 python=-DPython3_EXECUTABLE=/usr/bin/python3
-build_release() { cmake --preset release "$python" "$cuda" && cmake --build --preset release -j "$jobs"; }
-build_asan() {
-    local left_out="$long_tests $twins"
+# build PRESET "LEFT_OUT..." [OPTION...]
+build() {
+    local preset=$1 left_out
     # shellcheck disable=SC2086 # names
-    cmake --preset asan "$python" -DLORASTER_LEFT_OUT="$(printf '%s;' $left_out)" &&
-        cmake --build --preset asan -j "$jobs"
+    left_out=$(printf '%s;' $2)
+    shift 2
+    cmake --preset "$preset" "$python" -DLORASTER_LEFT_OUT="$left_out" "$@" &&
+        cmake --build --preset "$preset" -j "$jobs"
 }
 build_fuzz() {
     CC=clang CXX=clang++ cmake -S . -B build/fuzz -G Ninja -DCMAKE_BUILD_TYPE=Release \
@@ -164,11 +199,12 @@ head_in_limits() {
 fresh_machine() { ./tools/install_packages.sh fresh && ./tools/fresh.sh build/fresh; }
 
 step "packages" ./tools/install_packages.sh build run test
-step "gcc release build" build_release && LORASTER_FULL=$every_fault step "gcc release tests" run_ctest build/release $long_tests
+step "gcc release build" build release "$long_tests $sanitized" "$cuda" &&
+    LORASTER_FULL=$every_fault step "gcc release tests" run_ctest build/release $long_tests $sanitized
 step "clang" ./tools/check_clang.py build/release "$jobs"
 step "fuzz build" build_fuzz && step "fuzzing" fuzz
 step "clang-format" ./tools/check_format.sh
-step "sanitizer build" build_asan && step "sanitizer tests" ctest_asan
+step "sanitizer build" build asan "$long_tests $twins" && step "sanitizer tests" ctest_asan
 [ "$full" = yes ] && step "viewer, thread sanitizer" view_in_threads
 [ "$full" = yes ] && step "demo within its limits" demo_in_limits
 [ "$full" = yes ] && step "head within its limits" head_in_limits

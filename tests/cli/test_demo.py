@@ -135,6 +135,7 @@ class Demo(unittest.TestCase):
 
 
 class WithoutGl(unittest.TestCase):
+    @unittest.skipUnless(FULL, "without OpenGL the demo takes as long as several tests: --full")
     def test_cpu_takes_over(self):
         with tempfile.TemporaryDirectory() as folder:
             done = subprocess.run([PROGRAM, "demo", "--quick", "--json", "-o", folder],

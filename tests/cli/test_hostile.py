@@ -112,7 +112,7 @@ class Bounds(ProgramTest):
     def test_crystals_in_a_heap(self):
         """All but a few stand within what these few say that neighbours are apart."""
         draw = random.Random(1)
-        count = 15000
+        count = 10000
         points = [(draw.uniform(100, 101), draw.uniform(100, 101), draw.uniform(100, 101))
                   for _ in range(count)]
         for k in range(64):

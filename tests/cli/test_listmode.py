@@ -182,7 +182,7 @@ class Listmode(ProgramTest):
                     self.path("ev.Cdh"), "-o", self.path("x.nii"))
 
     def test_what_does_not_fit_the_events_is_told(self):
-        self.good("simulate", *VISTA, "--phantom", "derenzo", "--counts", "2e3", "-o", self.path("ev.petsird"))
+        self.good("simulate", *SIMULATED, "--counts", "2e3", "-o", self.path("ev.petsird"))
         few = ["--operator", "listmode", *VISTA[2:], "--events", self.path("ev.petsird"), "--iterations", "1",
                "--sensitivity-lines", "2000", "-o", self.path("x.nii")]
         self.refuse(2, "they are made of ranges of events", "recon", *few, "--algorithm", "osem", "--subsets", "2500")

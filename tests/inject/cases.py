@@ -220,7 +220,7 @@ def all_cases(inputs, kind):
         yield from direct_cases(inputs, backend)
     for backend in {"gl": ["compute"], "cuda": ["cuda"]}.get(kind, ["cpu", "native", "compute"]):
         yield from listmode_cases(inputs, backend)
-    if kind == "gl" or (kind != "cuda" and os.environ.get("LORASTER_FULL")):
+    if kind != "cuda" and os.environ.get("LORASTER_FULL"):
         yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
                    is_short=False, always=("glColorMask",), ends=(1, 0), is_long=True)
 
