@@ -18,6 +18,7 @@ starts. In the environment:
   INJECT_CASES      regular expression of the cases, as NAME.BACKEND; default: all
   INJECT_JOBS       runs at a time; default 1, or the processors with LORASTER_FULL
   INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
+  INJECT_FROM       with INJECT_SECONDS: calls that an earlier run of the same cases got to, and this one leaves out
 """
 import atexit
 import concurrent.futures
@@ -45,6 +46,7 @@ BY_WAY = bool(os.environ.get("INJECT_DEPTH"))
 JOBS = int(os.environ.get("INJECT_JOBS", (os.cpu_count() or 1) if FULL else 1))
 WANTED = re.compile(os.environ.get("INJECT_CASES", "."))
 SECONDS = float(os.environ.get("INJECT_SECONDS", "inf"))
+BEGIN = int(os.environ.get("INJECT_FROM", "0"))
 HANG_S = 120
 # Calls that fail in a case of the spread, of these kinds.
 SPREAD = int(os.environ.get("INJECT_SPREAD", {"gl": 1, "cuda": 12, "allocs": 1, "threads": 1}[KIND]))
@@ -249,6 +251,7 @@ def try_case(trial, met, report, until):
     wanted = choose(trial, met)
     if until < float("inf"):
         random.Random(trial.name).shuffle(wanted)
+        wanted = wanted[BEGIN:]
     bad, left_out = Counter(), 0
     begin = time.monotonic()
 
