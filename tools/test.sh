@@ -26,8 +26,9 @@ esac
 jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
-long_tests="analytic_penetration_photons cli.method direct_photons direct_recon.textures
-    direct_fftw.textures operator_laws.poison operator_laws.raster recon_ramla.cpu
+long_tests="analytic_penetration_photons cli.method direct_fftw.textures direct_photons
+    direct_recon.cpu direct_recon.textures listmode_laws.compute_found
+    operator_laws.poison operator_laws.raster operator_parts.raster recon_ramla.cpu
     recon_ramla.raster view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
 # and programs,
@@ -42,13 +43,12 @@ sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_v
     io_matrix_resume io_petsird io_petsird_bad listmode_blobs_on_cpu.cuda
     listmode_device_on_cpu.cuda listmode_exact_on_cpu.cuda listmode_laws.compute_blocks
     listmode_laws_on_cpu.cuda listmode_operator.compute listmode_operator_on_cpu.cuda
-    operator_context_loss.compute operator_families.cpu operator_laws.cpu
-    operator_parts.cpu operator_parts.fake operator_random.raster
-    operator_row_parts.compute_large operator_row_parts.cpu recon_mlem.cpu
-    recon_osem.compute render_correspondence vector.gl vector.host vector_on_cpu.cuda
-    vector_wrapped_on_cpu view.bars view.files view.gaps view.lines view.opening
-    view.places view.random view.sessions view.start view.threads viewer_live
-    viewer_live_device viewer_live_direct viewer_tube viewer_voxel"
+    operator_context_loss.compute operator_families.cpu operator_parts.cpu
+    operator_parts.fake operator_random.raster operator_row_parts.cpu recon_mlem.cpu
+    recon_osem.compute vector.gl vector.host vector_on_cpu.cuda vector_wrapped_on_cpu
+    view.bars view.errors view.files view.gaps view.lines view.opening view.places
+    view.random view.sessions view.start view.threads viewer_live viewer_live_device
+    viewer_live_direct viewer_tube viewer_voxel"
 # and without them those of numbers and shaders, whose C code runs in a shorter test, too.
 twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analytic_hiding_events
     analytic_projection analytic_voxel_mean cli.additive_events cli.bench cli.bounds
@@ -60,41 +60,41 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     cli.reproduce_listmode cli.signals_data cli.signals_pictures cli.signals_rows
     cli.stir_matrix cuda_device cuda_functions cuda_kernels direct_factors
     direct_operator.cpu direct_places.textures direct_project.compute direct_project.cpu
-    direct_project.textures direct_recon.compute direct_recon.cpu dist.bench dist.compute
-    dist.distributed dist.exact dist.families dist.frames dist.images dist.kill
-    dist.memory dist.mistakes dist.own dist.paper dist.resume gl_embed_shaders
-    inject.allocs inject.gl inject.threads io_petsird_many io_projdata_real layers.links
-    layers.planted listmode_blobs.compute listmode_blobs.cpu listmode_blobs.native
+    direct_project.textures direct_recon.compute dist.bench dist.compute dist.distributed
+    dist.exact dist.families dist.frames dist.images dist.kill dist.memory dist.mistakes
+    dist.own dist.paper dist.resume gl_embed_shaders inject.allocs inject.gl
+    inject.threads io_petsird_many io_projdata_real layers.links layers.planted
+    listmode_blobs.compute listmode_blobs.cpu listmode_blobs.native
     listmode_closed.compute listmode_closed.cpu listmode_closed.native
     listmode_closed_on_cpu.cuda listmode_device.compute listmode_device_on_cpu.tiles
     listmode_exact.compute listmode_exact.cpu listmode_exact.native
     listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000 listmode_laws.compute
-    listmode_laws.compute_found listmode_laws.cpu listmode_laws_on_cpu.found
-    listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled listmode_operator.cpu
-    native_elements native_projections operator_choose operator_coarse.compute
-    operator_coarse.native operator_coarse.raster operator_context_loss.raster
-    operator_families.compute operator_families.raster operator_families_on_cpu.compute
-    operator_laws.compute operator_layers.compute operator_layers.raster
-    operator_layers_families.compute operator_layers_penetration.compute
-    operator_partitions.compute operator_partitions.cpu operator_partitions.native
-    operator_partitions.raster operator_parts.compute operator_parts.fake64
-    operator_parts.poison operator_parts.raster operator_psf.compute operator_psf.cpu
-    operator_random.compute operator_row_merging operator_row_parts.compute
-    operator_row_parts.native operator_row_parts.raster recon_attenuation
+    listmode_laws.cpu listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed
+    listmode_laws_on_cpu.untiled listmode_operator.cpu native_elements native_projections
+    operator_choose operator_coarse.compute operator_coarse.native operator_coarse.raster
+    operator_context_loss.raster operator_families.compute operator_families.raster
+    operator_families_on_cpu.compute operator_laws.compute operator_laws.cpu
+    operator_layers.compute operator_layers.raster operator_layers_families.compute
+    operator_layers_penetration.compute operator_partitions.compute
+    operator_partitions.cpu operator_partitions.native operator_partitions.raster
+    operator_parts.compute operator_parts.fake64 operator_parts.poison
+    operator_psf.compute operator_psf.cpu operator_random.compute operator_row_merging
+    operator_row_parts.compute operator_row_parts.compute_large operator_row_parts.native
+    operator_row_parts.raster picture_labels picture_text recon_attenuation
     recon_bsrem.compute recon_bsrem.native recon_mlem.compute recon_mlem.raster
-    recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.cpu
-    recon_ramla.native render_alone_columns.test_back_exact
-    render_alone_columns.test_back_sampled render_alone_columns.test_forward_exact
-    render_alone_columns.test_forward_sampled render_alone_compute.test_back
-    render_alone_compute.test_back_absorbed render_alone_compute.test_back_hidden
-    render_alone_compute.test_collect render_alone_compute.test_forward
-    render_alone_compute.test_forward_absorbed render_alone_compute.test_forward_hidden
-    render_alone_compute.test_rows render_alone_compute.test_rows_absorbed
-    render_alone_compute.test_rows_hidden render_alone_lists.test_columns_rows
-    render_alone_lists.test_list_back render_alone_lists.test_list_forward
-    render_alone_merge render_alone_orders render_alone_pairs.test_back
-    render_alone_pairs.test_forward render_alone_pairs.test_rows render_compute
-    render_hiding render_lists render_mutants render_pairs render_penetration
+    recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.native
+    render_alone_columns.test_back_exact render_alone_columns.test_back_sampled
+    render_alone_columns.test_forward_exact render_alone_columns.test_forward_sampled
+    render_alone_compute.test_back render_alone_compute.test_back_absorbed
+    render_alone_compute.test_back_hidden render_alone_compute.test_collect
+    render_alone_compute.test_forward render_alone_compute.test_forward_absorbed
+    render_alone_compute.test_forward_hidden render_alone_compute.test_rows
+    render_alone_compute.test_rows_absorbed render_alone_compute.test_rows_hidden
+    render_alone_lists.test_columns_rows render_alone_lists.test_list_back
+    render_alone_lists.test_list_forward render_alone_merge render_alone_orders
+    render_alone_pairs.test_back render_alone_pairs.test_forward
+    render_alone_pairs.test_rows render_compute render_correspondence render_hiding
+    render_lists render_mutants render_pairs render_penetration render_plan
     render_projections unit_crystals unit_randoms view.compose view.curves view.direct
     view.frames view.gallery view.large view.listmode_events view.listmode_live view.loss
     view.recon_points view.slices view.tooltips view.total_body view.values view.window"

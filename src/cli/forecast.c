@@ -40,6 +40,7 @@ static const char *size_in_words(char text[32], double bytes)
 /* What a forecast comes to. */
 struct total {
     double elements, rows, memory_bytes, disk_bytes, free_bytes, seconds;
+    bool is_most; /* seconds */
 };
 
 static bool is_announced(const struct setup *setup, const struct total *total)
@@ -61,8 +62,8 @@ static void say_total(const struct setup *setup, const struct total *total)
                  isfinite(total->free_bytes) ? size_in_words(there, total->free_bytes)
                                              : "any number");
     }
-    report_info(setup->report, "this takes about %s%s%s of memory and %s", what, disk,
-                size_in_words(memory, total->memory_bytes),
+    report_info(setup->report, "this takes about %s%s%s of memory and %s%s", what, disk,
+                size_in_words(memory, total->memory_bytes), total->is_most ? "at most " : "",
                 report_duration(duration, total->seconds));
 }
 
@@ -79,6 +80,7 @@ static void print_json(const struct setup *setup, const char *verb, const char *
     json_number(&json, "free_bytes", total->free_bytes);
     json_number(&json, "memory_bytes", total->memory_bytes);
     json_number(&json, "seconds", total->seconds);
+    json_bool(&json, "seconds_are_most", total->is_most);
     json_close(&json, '}');
     common_json_end(&json);
 }
@@ -135,6 +137,7 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
     CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
     total.seconds = forecast.seconds;
+    total.is_most = forecast.is_most;
     announce(setup, work->output, &total);
     return LR_OK;
 }

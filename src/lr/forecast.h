@@ -18,6 +18,7 @@ typedef struct lr_forecast {
     double kept_elements; /* of them, at least `threshold` of their row's largest */
     double memory_bytes;  /* that the call works with, beside the caller's arrays */
     double seconds;
+    bool is_most; /* they may be far fewer: one point took so long that no more were tried */
 } lr_forecast;
 
 /* Which rows: those of `choice`, as lr_operator_rows_part gives them, or by_lor those of

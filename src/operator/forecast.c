@@ -188,6 +188,7 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
         return LR_OK;
     }
     LR_TRY(lr_measure_speed(op));
+    forecast->is_most = op->voxel_us_is_most;
     forecast->seconds =
         0.5e-6 * op->voxel_us * (double)op->info.num_voxels * projections; /* half is one way */
     return LR_OK;

@@ -75,6 +75,8 @@ struct trial {
     int64_t num_lors, num_points;
     int64_t job_points; /* of what the trial is for: it takes a quarter of them at most */
     bool is_rough;      /* more points would have said more */
+    bool
+        is_most; /* one point took so long that no more were tried: it may be what any number takes */
     lr_vector image, data;
 };
 
@@ -357,6 +359,7 @@ static lr_status time_projections(struct trial *trial, const struct lr_operator 
         LR_TRY(time_both(trial, &seconds));
     }
     trial->is_rough = asks_for_more(trial, size, first, seconds);
+    trial->is_most = size == 0 && first >= SLOW_SECONDS && trial->job_points > 1;
     const double scale = (double)trial->params.lors->count / (double)trial->num_lors;
     *point_us = 1e6 * scale * seconds_of_point(trial, size, first, seconds);
     return LR_OK;
@@ -415,7 +418,8 @@ static lr_status find_speed(struct trial *trial, struct lr_operator *op, double 
         LR_TRY(time_trial(trial, op, &note.value));
         note.is_known = true;
         const double taken = lr_clock_seconds() - start;
-        if (!trial->is_rough && lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
+        if (!trial->is_rough && !trial->is_most &&
+            lr_clock_waited_seconds() - waited <= MOST_WAITED * taken) {
             lr_notes_keep(&note, 1, log);
         }
     }
@@ -435,6 +439,7 @@ lr_status lr_measure_speed(struct lr_operator *op)
     op->log_filter.drops_remarks = true;
     const lr_status status = find_speed(&trial, op, &point_us);
     op->log_filter.drops_remarks = false;
+    op->voxel_us_is_most = trial.is_most;
     close_trial(&trial);
     op->voxel_us = samples[0] * samples[1] * samples[2] * point_us;
     return status;

@@ -12,7 +12,7 @@
  * projection after a fraction of a second, when it has told by its progress how far it is. The result
  * is op->voxel_us; nothing is tried where that is known. A backend of one device, scanner and setting is
  * tried once; from then on the file of io/files/notes.h knows, unless other programs held the processor
- * meanwhile, or the grid has too few points to tell.
+ * meanwhile, the grid has too few points to tell, or one takes so long that no more are tried.
  *
  * The caller's log hears of errors only.
  * errors: LR_CANCELLED; what the backend says. */

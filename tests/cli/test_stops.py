@@ -128,7 +128,7 @@ class DataSignals(Signals):
         self.check("simulate", *self.on_ring, "--phantom", "spheres", "--grid", "6,5,3",
                    "--voxel-mm", "3,3,4", "--counts", "2000000000", "-o", "y.petsird")
         self.good("simulate", *VISTA, "--phantom", "derenzo", "--grid", "20,20,4", "--voxel-mm",
-                  "2", "--backend", "native", "--counts", "100000", "-o", "counts.h5")
+                  "2", "--samples", "1", "--backend", "native", "--counts", "100000", "-o", "counts.h5")
         for backend in ["native", "compute", "cpu"]:
             self.check("recon", *VISTA, *FINE, "--data", "counts.h5", "--store", "no",
                        "--backend", backend, "--threads", 1, "-o", "x.nii", number=signal.SIGTERM,

@@ -153,7 +153,7 @@ static bool find(const lr_picture *inside, const lr_picture *whole, int corner[2
 /* Text at the left, under it, and at the right. */
 static void check_labelled(lr_picture *plain, lr_picture *labelled)
 {
-    int corner[2];
+    int corner[2] = {0, 0};
     assert_true(plain != NULL && labelled != NULL);
     assert_true(find(plain, labelled, corner));
     const int right = corner[0] + plain->size[0], bottom = corner[1] + plain->size[1];
