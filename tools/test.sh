@@ -5,7 +5,8 @@
 #   2. clang, warnings are errors, reads every file; fuzz targets: build, 1 second each
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
-#   --full runs the fuzz targets for a minute each, lets every call fail in its turn (tests/inject), and
+# A long test runs in one of the two builds, and a few in none.
+#   --full runs all tests in both builds and the fuzz targets for a minute each, lets every call fail in its turn (tests/inject), and
 #   adds the viewer under the thread sanitizer, the demo at full size, with its limits of 5 minutes of
 #   two processors and 6 GiB, the acquisition of a Biograph mMR with its limits of 10 minutes of two
 #   processors and 4 GiB, and, as root, both commands of README.md in a bare Debian root
