@@ -6,11 +6,11 @@
 #   3. clang-format
 #   4. address and undefined-behaviour sanitizers: build, ctest
 # A long test runs in one of the two builds, and a few in none.
-#   --full runs all tests in both builds and the fuzz targets for a minute each, lets every call fail in its turn (tests/inject), and
-#   adds the viewer under the thread sanitizer, the demo at full size, with its limits of 5 minutes of
-#   two processors and 6 GiB, the acquisition of a Biograph mMR with its limits of 10 minutes of two
-#   processors and 4 GiB, and, as root, both commands of README.md in a bare Debian root
-#   (tools/fresh.sh, which keeps it in build/fresh).
+#   --full runs all tests in both builds and the fuzz targets for a minute each, lets every call fail in
+#   its turn (tests/inject), and adds the viewer under the thread sanitizer, the demo at full size, with
+#   its limits of 5 minutes of two processors and 6 GiB, the acquisition of a Biograph mMR with its limits
+#   of 10 minutes of two processors and 4 GiB, and, as root, both commands of README.md in a bare Debian
+#   root (tools/fresh.sh, which keeps it in build/fresh).
 # Ends with a summary and what failed tests said; the exit code is 0 only when every step is good.
 set -uo pipefail
 cd "$(dirname "$0")/.."
