@@ -28,7 +28,7 @@ jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
 long_tests="analytic_penetration_photons cli.method direct_fftw.textures direct_photons
-    direct_recon.cpu direct_recon.textures listmode_laws.compute_found
+    direct_recon.cpu direct_recon.textures
     operator_laws.poison operator_laws.raster operator_parts.raster recon_ramla.cpu
     recon_ramla.raster view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
@@ -70,6 +70,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     listmode_closed_on_cpu.cuda listmode_device.compute listmode_device_on_cpu.tiles
     listmode_exact.compute listmode_exact.cpu listmode_exact.native
     listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000 listmode_laws.compute
+    listmode_laws.compute_found
     listmode_laws.cpu listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed
     listmode_laws_on_cpu.untiled listmode_operator.cpu native_elements native_projections
     operator_choose operator_coarse.compute operator_coarse.native operator_coarse.raster

@@ -33,7 +33,7 @@ struct lr_cuda_place {
     bool owns_stream;
     cudaEvent_t event;                       /* of copies from and to OpenGL */
     cudaEvent_t sent[LR_LATER_TURNS];        /* behind the sums of a turn */
-    bool is_sent[LR_LATER_TURNS];            /* since it was told anything */
+    bool is_sent[LR_LATER_TURNS];            /* the event is behind all sums of the turn */
     double (*sums)[LR_VECTOR_NUM_SUMS];      /* [LR_CUDA_VECTOR_GROUPS + NUM_SLOTS] on the device */
     double (*host_sums)[LR_VECTOR_NUM_SUMS]; /* [NUM_SLOTS], page-locked */
     bool is_under_way[NUM_SLOTS];            /* copied there, and not waited for */

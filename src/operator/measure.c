@@ -75,8 +75,7 @@ struct trial {
     int64_t num_lors, num_points;
     int64_t job_points; /* of what the trial is for: it takes a quarter of them at most */
     bool is_rough;      /* more points would have said more */
-    bool
-        is_most; /* one point took so long that no more were tried: it may be what any number takes */
+    bool is_most;       /* one point took so long that no more were tried */
     lr_vector image, data;
 };
 

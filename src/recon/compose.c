@@ -119,7 +119,7 @@ static lr_status read_window(struct compose *compose, const struct window *windo
     return LR_OK;
 }
 
-/* All pairs as iterations have them, so that a device runs the programs that it has. */
+/* Of all pairs there is no selection, as in iterations, so that a device needs no other programs. */
 static lr_status project(const struct compose *compose, const struct window *window,
                          const float *image, float *values)
 {

@@ -51,8 +51,8 @@ struct recon {
     double *scale;             /* [subsets] what the rule found of each */
     lr_vector image;           /* changed only when a subset's update has been told */
     lr_vector correction;      /* A^T ratio, then the image after the update */
-    /* That before the update at hand. Where the host tells a device the next one before it knows what became
-     * of the last, this is a third vector; else it is empty but for a moment. */
+    /* The image before the last update that was told. Where a device is told the next one before it is
+     * known what became of that, this is a third vector; else it is empty but for a moment. */
     lr_vector former;
     bool runs_ahead;
     struct outcome outcomes[LR_LATER_TURNS];
@@ -612,12 +612,6 @@ static lr_status project(struct recon *recon, int k, lr_vector *values)
     return LR_OK;
 }
 
-static struct outcome begin_outcome(int turn)
-{
-    const int slot = turn * LR_LATER_SLOTS;
-    return (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
-}
-
 static void swap(lr_vector *one, lr_vector *other)
 {
     const lr_vector kept = *one;
@@ -630,7 +624,8 @@ static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_f
 {
     lr_vector values = lr_vector_part(&recon->values, 0, recon->subsets.list[k].num_values);
     struct outcome *outcome = &recon->outcomes[recon->turn];
-    *outcome = begin_outcome(recon->turn);
+    const int slot = recon->turn * LR_LATER_SLOTS;
+    *outcome = (struct outcome){.fit.slot = slot, .before.slot = slot + 1, .after.slot = slot + 2};
     LR_TRY(project(recon, k, &values));
     add_device_seconds(recon, sum);
     LR_TRY(fit(recon, k, &values, outcome));
@@ -642,7 +637,7 @@ static lr_status tell(struct recon *recon, int k, struct found *sum, bool *has_f
     return lr_later_send(outcome->after.place, recon->turn);
 }
 
-/* Waits for the update of subset k, to which the image owes what it is. */
+/* Waits for the sums of subset k's update, which made the image what it is. */
 static lr_status judge(struct recon *recon, int k, struct found *sum, bool *is_left_out)
 {
     struct outcome *outcome = &recon->outcomes[1 - recon->turn];
@@ -689,6 +684,9 @@ static void advance(struct recon *recon, int k)
 static lr_status visit(struct recon *recon, int k, struct found *sum)
 {
     bool has_failed, is_left_out;
+    if (recon->whole != NULL) {
+        return visit_whole(recon, k);
+    }
     LR_TRY(tell(recon, k, sum, &has_failed));
     LR_TRY(settle(recon, sum, &is_left_out));
     LR_TRY(is_left_out ? tell(recon, k, sum, &has_failed) : LR_OK);
@@ -778,15 +776,14 @@ static lr_status visit_each(struct recon *recon, int number, struct found *found
     bool is_left_out;
     lr_status status = LR_OK;
     for (int k = 0; k < recon->subsets.count && status == LR_OK; k++) {
-        const int subset = recon->subsets.order[k];
         status = report(recon, number, k);
-        if (status == LR_OK) {
-            status =
-                recon->whole != NULL ? visit_whole(recon, subset) : visit(recon, subset, found);
-        }
+        status = status == LR_OK ? visit(recon, recon->subsets.order[k], found) : status;
     }
-    const lr_status settled = settle(recon, found, &is_left_out);
-    return status != LR_OK ? status : settled;
+    if (status == LR_OK || status == LR_CANCELLED) { /* whose image is handed over */
+        const lr_status settled = settle(recon, found, &is_left_out);
+        status = settled != LR_OK ? settled : status;
+    }
+    return status;
 }
 
 /* The device stays at hand meanwhile: to take it anew for each step takes longer than some steps. */

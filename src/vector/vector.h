@@ -57,7 +57,7 @@ struct lr_vector_fns {
     lr_status (*fill)(lr_vector *vector, double value);
     lr_status (*apply)(const struct lr_vector_task *task);
     lr_status (*add_up)(const lr_vector *x, const lr_vector *y, lr_vector_sums *sums);
-    /* On a device fit may be NULL: nothing waits then. */
+    /* On a device fit may be NULL: nothing waits then, and nobody learns of it. */
     lr_status (*divide_counts)(const lr_poisson_ratio *ratio, lr_poisson_fit *fit);
     /* Of devices alone: what nothing waits for (later.h), sent at the end of a turn. `finish_later` has
      * what a slot's groups add up to, [LR_VECTOR_NUM_SUMS]. */

@@ -26,8 +26,7 @@ class Case:
     """One small run. `tolerance`: of images whose sums are made in any order; 0 = the same bytes.
     `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that
     failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names or
-    numbers of calls that are in every spread, the first so many and the last of them (`ends`). `is_long`: a spread
-    has these alone. `surroundings`: variables of its environment. `choices`: what it chooses between by a
+    numbers of calls that are in every spread, the first so many and the last of them (`ends`). `surroundings`: variables of its environment. `choices`: what it chooses between by a
     stopwatch, each as options that settle it: it makes the same bytes as with one of them."""
     name: str
     backend: str
@@ -38,7 +37,6 @@ class Case:
     is_short: bool = True
     always: tuple = ()
     ends: tuple = (8, 0)
-    is_long: bool = False
     surroundings: tuple = ()
     choices: tuple = ()
 
@@ -222,7 +220,7 @@ def all_cases(inputs, kind):
         yield from listmode_cases(inputs, backend)
     if kind != "cuda" and os.environ.get("LORASTER_FULL"):
         yield Case("demo", "", ["demo", "--quick", "--threads", "2", "-o", "d"], 1e-4, True,
-                   is_short=False, always=("glColorMask",), ends=(1, 0), is_long=True)
+                   is_short=False, always=("glColorMask",), ends=(1, 0))
 
 
 def nifti_values(raw):

@@ -18,7 +18,7 @@ starts. In the environment:
   INJECT_CASES      regular expression of the cases, as NAME.BACKEND; default: all
   INJECT_JOBS       runs at a time; default 1, or the processors with LORASTER_FULL
   INJECT_SECONDS    time for all cases, in equal shares; what they leave out is told
-  INJECT_FROM       with INJECT_SECONDS: calls that an earlier run of the same cases got to, and this one leaves out
+  INJECT_FROM       with INJECT_SECONDS and one case: how many calls an earlier run of it got to; this one goes on
 """
 import atexit
 import concurrent.futures
@@ -237,7 +237,7 @@ def choose(trial, met):
     always = [(n, False) for n in numbers if n in trial.case.always or trial.calls[n - 1] in trial.case.always]
     first, last = trial.case.ends
     chosen = always[:first] + always[max(first, len(always) - last):]
-    spread = max(SPREAD, 40) if FULL else 0 if trial.case.is_long else SPREAD
+    spread = max(SPREAD, 40) if FULL else SPREAD
     for _ in range(min(spread, len(shuffled))):
         best = min(shuffled, key=lambda n: met[trial.calls[n - 1]])
         shuffled.remove(best)

@@ -8,9 +8,11 @@
 #include "fixtures.h"
 
 #include "base/clock.h"
+
 #include "base/log.h"
 #include "fake_backend.h"
 #include "operator/choose.h"
+#include <lr/forecast.h>
 
 #include <sys/stat.h>
 #include <unistd.h>
@@ -289,6 +291,39 @@ static void test_a_small_image_has_a_short_trial(void **state)
     assert_true(racers[0].points < lr_grid_num_voxels(small) * racers[0].projections);
     assert_true(trial_over(&w, small) > 0);
     assert_int_not_equal(access(w.file, F_OK), 0);
+    world_finish(&w);
+}
+
+static lr_forecast forecast_of(struct world *world, double point_us)
+{
+    lr_forecast forecast;
+    world->params.grid = &world->large;
+    world->params.backend = "first";
+    world->params.store = LR_STORE_NO;
+    line_up(point_us, 20, 100);
+    lr_operator *op = lr_operator_create_among(&world->params, choices, 3);
+    assert_non_null(op);
+    assert_int_equal(lr_operator_forecast_projections(op, 2.0, &forecast), LR_OK);
+    lr_operator_destroy(op);
+    return forecast;
+}
+
+/* One point that takes long may be what a projection takes in any case: its time for each point is the most that
+ * is to be expected, and serves this run alone. */
+static void test_one_slow_point_tells_the_most(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    const lr_forecast slow = forecast_of(&w, 150e3);
+    const double points = (double)lr_grid_num_voxels(&w.large);
+    assert_true(slow.is_most);
+    assert_true(fabs(slow.seconds / (points * 2.0 * 0.15) - 1.0) < 1e-6);
+    assert_int_not_equal(access(w.file, F_OK), 0);
+    const lr_forecast quick = forecast_of(&w, 400.0);
+    assert_false(quick.is_most);
+    assert_true(fabs(quick.seconds / (points * 2.0 * 400e-6) - 1.0) < 0.2);
+    assert_int_equal(access(w.file, F_OK), 0);
     world_finish(&w);
 }
 
@@ -624,6 +659,7 @@ int main(void)
         cmocka_unit_test(test_the_reference_comes_last),
         cmocka_unit_test(test_it_is_remembered),
         cmocka_unit_test(test_a_small_image_has_a_short_trial),
+        cmocka_unit_test(test_one_slow_point_tells_the_most),
         cmocka_unit_test(test_it_is_forgotten_under_load),
         cmocka_unit_test(test_a_spoiled_file_is_measured_anew),
         cmocka_unit_test(test_without_a_place_it_is_measured),

@@ -261,6 +261,14 @@ static void test_each_visit_spreads_its_counts(void **state)
     session_finish(&s);
 }
 
+/* Where the host has told the next update when it is stopped. */
+static void test_a_device_is_stopped_after_whole_updates(void **state)
+{
+    store = strcmp(*state, "compute") == 0 ? LR_STORE_NO : LR_STORE_YES;
+    test_each_visit_spreads_its_counts(state);
+    store = LR_STORE_YES;
+}
+
 /* Sums per visit add up, over all subsets, to what all LORs hold. */
 static void test_iterations_keep_the_sum_rule(void **state)
 {
@@ -490,6 +498,8 @@ static lr_iteration run_emptied(const char *backend, int emptied, float *image)
     struct session s;
     struct seen seen = {0};
     session_init(&s, backend);
+    assert_true((lr_operator_place(s.op) != NULL) ==
+                (store == LR_STORE_NO && strcmp(backend, "compute") == 0));
     empty_subsets(&s, emptied);
     lr_osem_params params = osem_params(&s, 2, SUBSETS);
     params.iteration = see;
@@ -653,6 +663,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(test_one_subset_is_mlem, given),
         cmocka_unit_test_prestate(test_each_visit_spreads_its_counts, given),
+        cmocka_unit_test_prestate(test_a_device_is_stopped_after_whole_updates, given),
         cmocka_unit_test_prestate(test_iterations_keep_the_sum_rule, given),
         cmocka_unit_test_prestate(test_subsets_are_faster, given),
         cmocka_unit_test_prestate(test_subsets_may_be_given, given),

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "fake_cuda.h"
 #include "vector/kinds.h"
+#include "vector/later.h"
 
 #include <cuda_runtime_api.h>
 
@@ -64,6 +65,20 @@ static lr_status create(lr_place *place, lr_precision precision, lr_vector *vect
 }
 
 /* All that there is, with vectors at a CUDA place, one of them in double, and one of OpenGL. */
+/* A turn that is sent, and one that is not. */
+static lr_status work_later(const lr_vector *x, lr_vector *y)
+{
+    struct lr_later_fit fit = {.slot = 0};
+    struct lr_later_sums sums = {.slot = LR_LATER_SLOTS};
+    LR_TRY(lr_vector_divide_counts_later(&(lr_poisson_ratio){x, NULL, y}, &fit));
+    LR_TRY(lr_later_send(y->place, 0));
+    LR_TRY(lr_vector_add_up_later(x, NULL, &sums));
+    LR_TRY(lr_later_fit_finish(&fit));
+    LR_TRY(lr_later_sums_finish(&sums));
+    assert_true(fit.fit.measured_counts == 2.0 * COUNT && sums.sums.sum == 2.0 * COUNT);
+    return lr_vector_fill(y, 1.0);
+}
+
 static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *drawn)
 {
     float numbers[COUNT];
@@ -84,6 +99,7 @@ static lr_status work(lr_vector *x, lr_vector *y, lr_vector *wide, lr_vector *dr
     LR_TRY(lr_vector_copy(y, x));
     LR_TRY(lr_vector_divide_counts(&(lr_poisson_ratio){x, NULL, y}, &fit));
     LR_TRY(lr_vector_add_up(wide, NULL, &sums));
+    LR_TRY(work_later(x, y));
     LR_TRY(lr_vector_copy(y, &host));
     assert_true(sums.sum == 2.0 * COUNT && fit.measured_counts == 2.0 * COUNT);
     assert_true(numbers[0] == 1.0f && numbers[COUNT - 1] == 1.0f);
