@@ -25,9 +25,8 @@ void gl_readback_finish(struct gl_readback *readback);
  * errors, here and below: LR_FAILED or LR_NO_DEVICE, logged. */
 lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes);
 
-/* Queues a copy, after all commands so far; range->to is not read. What was sent before is to be sent again,
- * with it. errors: also LR_USAGE for what lies
- * outside. */
+/* Queues a copy, after all commands so far; range->to is not read. What was sent before is to be sent
+ * again, with it. errors: also LR_USAGE for what lies outside. */
 lr_status gl_readback_copy(struct gl_readback *readback, const struct gl_buffer_range *range);
 
 /* Hands the device what is queued, and waits for nothing. */
