@@ -28,9 +28,8 @@ jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
 long_tests="analytic_penetration_photons cli.method direct_fftw.textures direct_photons
-    direct_recon.cpu direct_recon.textures
-    operator_laws.poison operator_laws.raster operator_parts.raster recon_ramla.cpu
-    recon_ramla.raster view.gallery_slow"
+    direct_recon.cpu direct_recon.textures operator_laws.poison operator_laws.raster
+    operator_parts.raster recon_ramla.cpu recon_ramla.raster view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
 # and programs,
 sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_versions
@@ -70,36 +69,36 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     listmode_closed_on_cpu.cuda listmode_device.compute listmode_device_on_cpu.tiles
     listmode_exact.compute listmode_exact.cpu listmode_exact.native
     listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000 listmode_laws.compute
-    listmode_laws.compute_found
-    listmode_laws.cpu listmode_laws_on_cpu.found listmode_laws_on_cpu.streamed
-    listmode_laws_on_cpu.untiled listmode_operator.cpu native_elements native_projections
-    operator_choose operator_coarse.compute operator_coarse.native operator_coarse.raster
-    operator_context_loss.raster operator_families.compute operator_families.raster
-    operator_families_on_cpu.compute operator_laws.compute operator_laws.cpu
-    operator_layers.compute operator_layers.raster operator_layers_families.compute
-    operator_layers_penetration.compute operator_partitions.compute
-    operator_partitions.cpu operator_partitions.native operator_partitions.raster
-    operator_parts.compute operator_parts.fake64 operator_parts.poison
-    operator_psf.compute operator_psf.cpu operator_random.compute operator_row_merging
-    operator_row_parts.compute operator_row_parts.compute_large operator_row_parts.native
-    operator_row_parts.raster picture_labels picture_text recon_attenuation
-    recon_bsrem.compute recon_bsrem.native recon_mlem.compute recon_mlem.raster
-    recon_osem.cpu recon_osem.raster recon_ramla.compute recon_ramla.native
-    render_alone_columns.test_back_exact render_alone_columns.test_back_sampled
-    render_alone_columns.test_forward_exact render_alone_columns.test_forward_sampled
-    render_alone_compute.test_back render_alone_compute.test_back_absorbed
-    render_alone_compute.test_back_hidden render_alone_compute.test_collect
-    render_alone_compute.test_forward render_alone_compute.test_forward_absorbed
-    render_alone_compute.test_forward_hidden render_alone_compute.test_rows
-    render_alone_compute.test_rows_absorbed render_alone_compute.test_rows_hidden
-    render_alone_lists.test_columns_rows render_alone_lists.test_list_back
-    render_alone_lists.test_list_forward render_alone_merge render_alone_orders
-    render_alone_pairs.test_back render_alone_pairs.test_forward
-    render_alone_pairs.test_rows render_compute render_correspondence render_hiding
-    render_lists render_mutants render_pairs render_penetration render_plan
-    render_projections unit_crystals unit_randoms view.compose view.curves view.direct
-    view.frames view.gallery view.large view.listmode_events view.listmode_live view.loss
-    view.recon_points view.slices view.tooltips view.total_body view.values view.window"
+    listmode_laws.compute_found listmode_laws.cpu listmode_laws_on_cpu.found
+    listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled listmode_operator.cpu
+    native_elements native_projections operator_choose operator_coarse.compute
+    operator_coarse.native operator_coarse.raster operator_context_loss.raster
+    operator_families.compute operator_families.raster operator_families_on_cpu.compute
+    operator_laws.compute operator_laws.cpu operator_layers.compute operator_layers.raster
+    operator_layers_families.compute operator_layers_penetration.compute
+    operator_partitions.compute operator_partitions.cpu operator_partitions.native
+    operator_partitions.raster operator_parts.compute operator_parts.fake64
+    operator_parts.poison operator_psf.compute operator_psf.cpu operator_random.compute
+    operator_row_merging operator_row_parts.compute operator_row_parts.compute_large
+    operator_row_parts.native operator_row_parts.raster picture_labels picture_text
+    recon_attenuation recon_bsrem.compute recon_bsrem.native recon_mlem.compute
+    recon_mlem.raster recon_osem.cpu recon_osem.raster recon_ramla.compute
+    recon_ramla.native render_alone_columns.test_back_exact
+    render_alone_columns.test_back_sampled render_alone_columns.test_forward_exact
+    render_alone_columns.test_forward_sampled render_alone_compute.test_back
+    render_alone_compute.test_back_absorbed render_alone_compute.test_back_hidden
+    render_alone_compute.test_collect render_alone_compute.test_forward
+    render_alone_compute.test_forward_absorbed render_alone_compute.test_forward_hidden
+    render_alone_compute.test_rows render_alone_compute.test_rows_absorbed
+    render_alone_compute.test_rows_hidden render_alone_lists.test_columns_rows
+    render_alone_lists.test_list_back render_alone_lists.test_list_forward
+    render_alone_merge render_alone_orders render_alone_pairs.test_back
+    render_alone_pairs.test_forward render_alone_pairs.test_rows render_compute
+    render_correspondence render_hiding render_lists render_mutants render_pairs
+    render_penetration render_plan render_projections unit_crystals unit_randoms
+    view.compose view.curves view.direct view.frames view.gallery view.large
+    view.listmode_events view.listmode_live view.loss view.recon_points view.slices
+    view.tooltips view.total_body view.values view.window"
 every_fault=""
 if [ "$full" = yes ]; then
     fuzz_seconds=60 long_tests="" sanitized="" twins=""

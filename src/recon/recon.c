@@ -860,7 +860,6 @@ static lr_status run(struct recon *recon)
     LR_TRY(open_whole(recon));
     LR_TRY(choose_places(recon));
     lr_place *device = recon->value_place != recon->host ? recon->value_place : NULL;
-    recon->under_way = -1;
     LR_TRY(lr_compared_init(&recon->compared, &recon->subsets, device));
     LR_TRY(load_whole(recon));
     LR_TRY(allocate(recon));
@@ -882,6 +881,7 @@ lr_status lr_recon(const lr_recon_params *params, lr_vector *image)
     struct recon recon = {.params = params,
                           .rule = lr_recon_rule(params->algorithm),
                           .info = lr_operator_get_info(params->op),
+                          .under_way = -1,
                           .iterations =
                               params->iterations > 0 ? params->iterations : DEFAULT_ITERATIONS};
     LR_TRY(lr_comm_fail(params->comm, lr_recon_check_initial(params, recon.info->num_voxels)));

@@ -26,8 +26,9 @@ class Case:
     """One small run. `tolerance`: of images whose sums are made in any order; 0 = the same bytes.
     `is_timed`: what it prints and writes as JSON holds times. `keeps`: endings of what a run that
     failed may leave to go on from. `is_short`: all its calls can fail in a reasonable time. `always`: names or
-    numbers of calls that are in every spread, the first so many and the last of them (`ends`). `surroundings`: variables of its environment. `choices`: what it chooses between by a
-    stopwatch, each as options that settle it: it makes the same bytes as with one of them."""
+    numbers of calls that are in every spread, the first so many and the last of them (`ends`).
+    `surroundings`: variables of its environment. `choices`: what it chooses between by a stopwatch, each as
+    options that settle it: it makes the same bytes as with one of them."""
     name: str
     backend: str
     arguments: list
