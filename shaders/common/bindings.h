@@ -149,7 +149,6 @@
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
 #define LR_EVENTS_EXACT_GROUP 64
-#define LR_EVENTS_EXACT_SPREAD 64
 /* threads that share a line whose value is not of the usual size */
 #define LR_EVENTS_SHARE 32
 /* half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are

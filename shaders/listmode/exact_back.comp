@@ -32,19 +32,9 @@ void take(ivec3 voxel, float element)
     sum += value * element;
 }
 
-// Lines that follow each other go through the same slices. Groups that run at the same time take lines that are far
-// apart, so that few of them wait for each other's additions.
-uint line_at_hand()
-{
-    uint groups = (uint(size.w) + LR_EVENTS_EXACT_GROUP - 1u) / LR_EVENTS_EXACT_GROUP;
-    uint apart = (groups + LR_EVENTS_EXACT_SPREAD - 1u) / LR_EVENTS_EXACT_SPREAD;
-    uint number = gl_WorkGroupID.x % LR_EVENTS_EXACT_SPREAD * apart + gl_WorkGroupID.x / LR_EVENTS_EXACT_SPREAD;
-    return number * LR_EVENTS_EXACT_GROUP + gl_LocalInvocationID.x;
-}
-
 void main()
 {
-    uint k = line_at_hand();
+    uint k = gl_GlobalInvocationID.x;
     if (k >= uint(size.w)) {
         return;
     }

@@ -147,9 +147,7 @@ static lr_status run_exact_back(struct lr_listmode_projection *p,
                                 const struct lr_listmode_chunk *chunk,
                                 struct lr_listmode_pass *uniforms)
 {
-    const int groups = groups_of_lines(p, uniforms->size[3]);
-    const int apart = gl_divide_up(groups, LR_EVENTS_EXACT_SPREAD);
-    struct gl_pass pass = {.groups = {apart * LR_EVENTS_EXACT_SPREAD, 1, 1}};
+    struct gl_pass pass = {.groups = {groups_of_lines(p, uniforms->size[3]), 1, 1}};
     bind_lines(p, &pass);
     pass.buffers[LR_BIND_LIST_SUMS].buffer = p->compute->sums;
     pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
