@@ -4,6 +4,7 @@
  * Events by groups, and sorted. Threads take parts of a range that follow each other, and the order is the same
  * for any number of them. */
 #include "base/clock.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "listmode/events.h"
@@ -203,13 +204,16 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
     struct arranging arranging; /* large, and not to be cleared as a whole */
     arranging.events = events;
     arranging.threads = params->threads > 0 ? params->threads : lr_num_processors();
+    LR_TRY(lr_listmode_events_check(events, arranging.threads, params->log));
+    LR_TRY(lr_listmode_events_make_arrays(events, params->log));
     for (int k = 0; k < 2; k++) {
         arranging.tickets[k] =
             lr_alloc(longest, sizeof(*arranging.tickets[k]), "sorting events", params->log);
     }
     events->is_arranged = arranging.tickets[0] != NULL && arranging.tickets[1] != NULL;
     if (events->is_arranged) {
-        arrange_all(&arranging, params->events);
+        arrange_all(&arranging, events->from);
+        events->from = NULL;
     }
     free(arranging.tickets[0]);
     free(arranging.tickets[1]);

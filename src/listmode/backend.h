@@ -59,8 +59,9 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
                                   struct lr_backend *backend);
 
-/* Arranges events that are copied, on the device of that place, where its memory holds them; else they are
- * left as they are. They stay there where a backend by these params finds room beside them. errors: LR_FAILED. */
+/* Checks and arranges events that are open, on the device of that place, where its memory holds them; else they
+ * are left as they are. They stay there where a backend by these params finds room beside them.
+ * errors: LR_BAD_INPUT for an event, LR_FAILED. */
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
                                    const struct lr_listmode_backend_params *params);
 

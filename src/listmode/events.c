@@ -166,14 +166,15 @@ static lr_status init_sigma(struct lr_listmode_events *events, const lr_listmode
 
 /* --- checking --- */
 
-static lr_status check_event(const struct lr_listmode_events *events,
-                             const lr_listmode_params *params, int64_t number)
+/* log NULL: only whether. */
+static lr_status check_event(const struct lr_listmode_events *events, int64_t number,
+                             const lr_log *log)
 {
-    const lr_event *event = &params->events[number];
-    const int last = params->lors->scanner->num_crystals - 1;
+    const lr_event *event = &events->from[number];
+    const int last = events->num_crystals - 1;
     for (int k = 0; k < 2; k++) {
         if (event->crystals[k] < 0 || event->crystals[k] > last) {
-            return lr_error(params->log, LR_BAD_INPUT,
+            return lr_error(log, LR_BAD_INPUT,
                             "event %lld names crystal %d: the scanner has crystals 0 to %d",
                             (long long)number, event->crystals[k], last);
         }
@@ -181,110 +182,121 @@ static lr_status check_event(const struct lr_listmode_events *events,
     double along[3];
     vec_sub(events->hits[event->crystals[1]], events->hits[event->crystals[0]], along);
     if (!(vec_length(along) > 0)) {
-        return lr_error(params->log, LR_BAD_INPUT,
+        return lr_error(log, LR_BAD_INPUT,
                         "event %lld joins crystals %d and %d, which are at the same place: a line "
                         "of response needs two places",
                         (long long)number, event->crystals[0], event->crystals[1]);
     }
     if (lr_listmode_sigma(events, event->crystals) > 0 && !isfinite(event->tof_mm)) {
-        return lr_error(params->log, LR_BAD_INPUT,
+        return lr_error(log, LR_BAD_INPUT,
                         "event %lld has a time of flight of %g mm, which is not a finite number",
                         (long long)number, (double)event->tof_mm);
     }
     return LR_OK;
 }
 
-/* --- the whole --- */
+enum { TAKEN_AT_ONCE = 1 << 16 };
 
-static lr_status init_arrays(struct lr_listmode_events *events, const lr_listmode_params *params)
-{
-    const int64_t count = params->count;
-    for (int k = 0; k < 2; k++) {
-        events->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", params->log);
-    }
-    events->tof_mm = lr_alloc(count, sizeof(float), "events", params->log);
-    events->number = lr_alloc(count, sizeof(int32_t), "events", params->log);
-    return events->crystals[0] && events->crystals[1] && events->tof_mm && events->number
-               ? LR_OK
-               : LR_FAILED;
-}
-
-/* In the caller's order. */
-struct copying {
-    struct lr_listmode_events *events;
-    const lr_listmode_params *params;
-};
-
-static void copy_share(void *user, int64_t begin, int64_t end, int worker)
-{
-    const struct copying *copying = user;
-    struct lr_listmode_events *events = copying->events;
-    (void)worker;
-    for (int64_t k = begin; k < end; k++) {
-        const lr_event *event = &copying->params->events[k];
-        events->crystals[0][k] = event->crystals[0];
-        events->crystals[1][k] = event->crystals[1];
-        events->tof_mm[k] = event->tof_mm;
-    }
-}
-
-enum { COPIED_AT_ONCE = 1 << 16 };
-
-/* Which of some events are refused: the first one, or -1. */
-struct checking {
+/* Events on their way into arrays; the first one that is refused, or one behind the last. */
+struct taking {
     const struct lr_listmode_events *events;
-    lr_listmode_params params; /* without log */
+    int64_t begin;
+    int32_t *crystals[2]; /* NULL = they are only checked */
+    float *tof_mm;
     atomic_llong refused;
 };
 
-static void check_share(void *user, int64_t begin, int64_t end, int worker)
+static void refuse(struct taking *taking, int64_t number)
 {
-    struct checking *checking = user;
+    long long first = atomic_load(&taking->refused);
+    while (number < first && !atomic_compare_exchange_weak(&taking->refused, &first, number)) {
+    }
+}
+
+static void take_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct taking *taking = user;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        if (check_event(checking->events, &checking->params, k) != LR_OK) {
-            long long first = atomic_load(&checking->refused);
-            while (k < first && !atomic_compare_exchange_weak(&checking->refused, &first, k)) {
-            }
+        const int64_t number = taking->begin + k;
+        if (check_event(taking->events, number, NULL) != LR_OK) {
+            refuse(taking, number);
             return;
+        }
+        if (taking->tof_mm != NULL) {
+            const lr_event *event = &taking->events->from[number];
+            taking->crystals[0][k] = event->crystals[0];
+            taking->crystals[1][k] = event->crystals[1];
+            taking->tof_mm[k] = event->tof_mm;
         }
     }
 }
 
-static lr_status check_events(const struct lr_listmode_events *events,
-                              const lr_listmode_params *params, int threads)
+static lr_status take(struct taking *taking, int64_t end, int threads, const lr_log *log)
 {
-    struct checking checking = {.events = events, .params = *params};
-    checking.params.log = NULL;
-    atomic_init(&checking.refused, params->count);
-    lr_parallel_for(threads, params->count, COPIED_AT_ONCE, check_share, &checking);
-    const int64_t refused = atomic_load(&checking.refused);
-    return refused < params->count ? check_event(events, params, refused) : LR_OK;
+    atomic_init(&taking->refused, end);
+    lr_parallel_for(threads, end - taking->begin, TAKEN_AT_ONCE, take_share, taking);
+    const int64_t refused = atomic_load(&taking->refused);
+    return refused < end ? check_event(taking->events, refused, log) : LR_OK;
 }
 
-lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
+lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads,
+                                   const lr_log *log)
+{
+    struct taking taking = {.events = events};
+    const lr_status status =
+        events->are_checked ? LR_OK : take(&taking, events->layout.count, threads, log);
+    events->are_checked = status == LR_OK;
+    return status;
+}
+
+lr_status lr_listmode_events_take(const struct lr_listmode_events *events,
+                                  const struct lr_listmode_piece *piece, const lr_log *log)
+{
+    struct taking taking = {.events = events,
+                            .begin = piece->begin,
+                            .crystals = {piece->crystals[0], piece->crystals[1]},
+                            .tof_mm = piece->tof_mm};
+    return take(&taking, piece->end, piece->threads, log);
+}
+
+/* --- the whole --- */
+
+lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log)
+{
+    const int64_t count = events->layout.count;
+    if (events->number != NULL) {
+        return LR_OK;
+    }
+    for (int k = 0; k < 2; k++) {
+        free(events->crystals[k]);
+        events->crystals[k] = lr_alloc(count, sizeof(int32_t), "events", log);
+    }
+    free(events->tof_mm);
+    events->tof_mm = lr_alloc(count, sizeof(float), "events", log);
+    const bool has_three = events->crystals[0] && events->crystals[1] && events->tof_mm;
+    events->number = has_three ? lr_alloc(count, sizeof(int32_t), "events", log) : NULL;
+    return events->number != NULL ? LR_OK : LR_FAILED;
+}
+
+lr_status lr_listmode_events_open(struct lr_listmode_events *events,
                                   const lr_listmode_params *params)
 {
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    *events = (struct lr_listmode_events){0};
+    *events = (struct lr_listmode_events){.from = params->events};
     if (params->events == NULL || params->count <= 0) {
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld",
                         (long long)params->count);
     }
     LR_TRY(init_ranges(events, params));
     LR_TRY(init_hits(events, params, threads));
-    LR_TRY(init_sigma(events, params));
-    LR_TRY(check_events(events, params, threads));
-    LR_TRY(init_arrays(events, params));
-    lr_parallel_for(threads, params->count, COPIED_AT_ONCE, copy_share,
-                    &(struct copying){events, params});
-    return LR_OK;
+    return init_sigma(events, params);
 }
 
 lr_status lr_listmode_events_init(struct lr_listmode_events *events,
                                   const lr_listmode_params *params)
 {
-    LR_TRY(lr_listmode_events_copy(events, params));
+    LR_TRY(lr_listmode_events_open(events, params));
     return lr_listmode_events_arrange(events, params);
 }
 

@@ -40,22 +40,23 @@ struct lr_listmode_events {
     lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets; /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
-    int32_t *crystals[2];                      /* owned [count] a and b */
-    float *tof_mm;                             /* owned [count] as in lr_event */
-    int32_t *number;        /* owned [count] the caller's number, from the range's begin */
+    const lr_event *from;   /* [count] the caller's, until they are arranged */
+    bool are_checked;       /* all of them */
+    int32_t *crystals[2];   /* owned [count] a and b; NULL until the host's arrays are made */
+    float *tof_mm;          /* owned [count] as in lr_event; likewise */
+    int32_t *number;        /* owned [count] the caller's number, from the range's begin; likewise */
     int num_crystals;       /* of the scanner */
     double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
     double longest_sigma_mm;
-    bool is_arranged; /* of the host's arrays; else they are in the caller's order, and groups are
-                         known where there is `held` */
+    bool is_arranged; /* the host's arrays hold them; else groups are known where there is `held` */
     struct lr_listmode_held *held;          /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
 };
 
-/* Copies, checks and arranges what params name. Finish it in any case.
+/* Opens and arranges what params name. Finish it in any case.
  * errors: LR_USAGE for no events, and ranges that are not; LR_BAD_INPUT for a crystal that the scanner
  * lacks, two crystals that are one or have one place, a time of flight that is not finite or without a
  * resolution; LR_FAILED without memory. */
@@ -63,12 +64,31 @@ lr_status lr_listmode_events_init(struct lr_listmode_events *events,
                                   const lr_listmode_params *params);
 void lr_listmode_events_finish(struct lr_listmode_events *events);
 
-/* The same in two steps: the first one copies and checks, the second arranges what is not arranged yet; a
- * device may do so in between. */
-lr_status lr_listmode_events_copy(struct lr_listmode_events *events,
+/* The same in two steps: the first one finds out all but the events themselves, which the caller keeps until they
+ * are arranged; the second checks and arranges what is not arranged yet. A device may do so in between. */
+lr_status lr_listmode_events_open(struct lr_listmode_events *events,
                                   const lr_listmode_params *params);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
                                      const lr_listmode_params *params);
+
+/* Whether all events are good, before anything is looked up by their crystals. errors: LR_BAD_INPUT as above. */
+lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads,
+                                   const lr_log *log);
+
+/* Events begin .. end - 1 in the caller's order, and where they go: arrays of end - begin. */
+struct lr_listmode_piece {
+    int64_t begin, end;
+    int threads;
+    int32_t *crystals[2];
+    float *tof_mm;
+};
+
+/* Checks and copies a piece in one go, as memory is what takes the time. errors: LR_BAD_INPUT as above. */
+lr_status lr_listmode_events_take(const struct lr_listmode_events *events,
+                                  const struct lr_listmode_piece *piece, const lr_log *log);
+
+/* Makes the host's arrays where there are none. errors: LR_FAILED without memory. */
+lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, const lr_log *log);
 
 /* Gives back what a device holds, after which they are not arranged unless the host's arrays are. */
 void lr_listmode_events_release(struct lr_listmode_events *events);

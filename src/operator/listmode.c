@@ -359,8 +359,12 @@ static lr_status weigh_densities(struct lr_listmode_family *family,
 static lr_status take_factors(struct lr_listmode_family *family, const lr_listmode_params *params)
 {
     const bool has_source = params->factors != NULL && params->factors->get != NULL;
+    const int threads = params->threads > 0 ? params->threads : lr_num_processors();
     if (has_source) {
         family->factors = *params->factors;
+    }
+    if (has_source || params->blobs != NULL) { /* what follows looks up by crystals */
+        LR_TRY(lr_listmode_events_check(&family->events, threads, params->log));
     }
     if (params->event_factors != NULL) {
         LR_TRY(copy_factors(params, family));
@@ -380,7 +384,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
     family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;
     family->sensitivity_of = params->sensitivity_of;
     LR_TRY(make_models(family, params));
-    LR_TRY(lr_listmode_events_copy(&family->events, params));
+    LR_TRY(lr_listmode_events_open(&family->events, params));
     LR_TRY(take_factors(family, params));
     op->factors = family->event_factors != NULL
                       ? (lr_lor_source){get_factors, family->event_factors}

@@ -171,10 +171,10 @@ static lr_listmode_params params_of(const struct batch *batch, const lr_log *log
                                 .log = log};
 }
 
-static lr_status copy_lines(struct batch *batch, const lr_log *log)
+static lr_status open_lines(struct batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
-    batch->status = lr_listmode_events_copy(&batch->lines, &params);
+    batch->status = lr_listmode_events_open(&batch->lines, &params);
     if (batch->status != LR_OK) {
         lr_listmode_events_finish(&batch->lines);
     }
@@ -187,7 +187,7 @@ static void prepare(void *user)
     struct batch *batch = user;
     batch->count = gather(batch);
     if (batch->count > 0) {
-        (void)copy_lines(batch, NULL);
+        (void)open_lines(batch, NULL);
     }
 }
 
@@ -261,7 +261,7 @@ static lr_status add_batch(struct batch *batch)
     }
     LR_TRY(batch->status == LR_OK
                ? LR_OK
-               : copy_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
+               : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
     const lr_listmode_params params = params_of(batch, log);
     lr_status status = find_factors(batch);
     status = status == LR_OK ? project(sum, &params, &batch->lines) : status;

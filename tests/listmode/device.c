@@ -412,7 +412,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     params.ranges = ranges;
     params.num_ranges = 3;
     assert_int_equal(lr_listmode_events_init(&expected, &params), LR_OK);
-    assert_int_equal(lr_listmode_events_copy(&found, &params), LR_OK);
+    assert_int_equal(lr_listmode_events_open(&found, &params), LR_OK);
     struct lr_listmode_model model;
     assert_int_equal(lr_listmode_model_init(&model, &params), LR_OK);
     const struct lr_listmode_backend_params backend_params = {
@@ -425,6 +425,7 @@ static void check_arranged(const lr_events_info *info, enum arranged where)
     assert_int_equal(found.held != NULL, where == STAY);
     assert_int_equal(found.is_arranged, where == GO_BACK);
     if (found.held != NULL) {
+        assert_int_equal(lr_listmode_events_make_arrays(&found, &log.log), LR_OK);
         assert_int_equal(found.held->fetch(found.held, &found, &log.log), LR_OK);
     }
     assert_int_equal(lr_listmode_events_arrange(&found, &params), LR_OK);

@@ -400,6 +400,7 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     assert_true(flags == cudaEventDisableTiming || flags == cudaEventDefault);
     TRY_CALL();
     *event = hold(sizeof(**event), OF_HOST);
+    **event = (struct fake_event){0};
     return cudaSuccess;
 }
 
@@ -419,7 +420,9 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     TRY_CALL();
-    run_until(event->stream, event->done);
+    if (event->stream != NULL) { /* else it has not been recorded yet, and there is nothing to wait for */
+        run_until(event->stream, event->done);
+    }
     return cudaSuccess;
 }
 

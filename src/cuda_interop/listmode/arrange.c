@@ -5,6 +5,7 @@
  * stay where its memory holds all of them; else each range goes back to the host. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/tables.h"
 #include "vector/place.h"
@@ -14,6 +15,10 @@
 
 /* Of an event: three arrays as they come and as they go, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
+
+/* Events that go to the device together, by two pieces of page-locked memory in turn: while one is on its way,
+ * processors fill the other. */
+enum { PIECE = 1 << 20, NUM_PIECES = 2 };
 
 /* Of an event that stays. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
@@ -28,6 +33,11 @@ struct held {
     int device;
 };
 
+struct piece {
+    int32_t *arrays[NUM_ARRAYS]; /* [PIECE] page-locked, of one allocation */
+    cudaEvent_t sent;
+};
+
 struct arranging {
     const struct lr_listmode_backend_params *params;
     struct lr_listmode_events *events;
@@ -36,6 +46,9 @@ struct arranging {
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
+    struct piece pieces[NUM_PIECES];
+    int64_t piece_events;
+    int next, threads;
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
     struct held *held; /* in place of `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
@@ -189,8 +202,40 @@ static lr_status open_pass(struct arranging *at)
     return has_all ? status : LR_FAILED;
 }
 
+static lr_status open_pieces(struct arranging *at, int64_t longest)
+{
+    at->piece_events = longest < PIECE ? longest : PIECE;
+    for (int k = 0; k < NUM_PIECES; k++) {
+        struct piece *piece = &at->pieces[k];
+        void *memory;
+        LR_TRY(check(at, (int)cudaEventCreateWithFlags(&piece->sent, cudaEventDisableTiming)));
+        if (cudaMallocHost(&memory, (size_t)at->piece_events * NUM_ARRAYS * sizeof(int32_t)) !=
+            cudaSuccess) {
+            (void)cudaGetLastError(); /* the host arranges them */
+            return LR_FAILED;
+        }
+        for (int array = 0; array < NUM_ARRAYS; array++) {
+            piece->arrays[array] = (int32_t *)memory + array * at->piece_events;
+        }
+    }
+    return LR_OK;
+}
+
+static void close_pieces(struct arranging *at)
+{
+    for (int k = 0; k < NUM_PIECES; k++) {
+        if (at->pieces[k].arrays[0] != NULL) {
+            cudaFreeHost(at->pieces[k].arrays[0]);
+        }
+        if (at->pieces[k].sent != NULL) {
+            cudaEventDestroy(at->pieces[k].sent);
+        }
+    }
+}
+
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
+    LR_TRY(open_pieces(at, longest));
     for (int k = 0; k < NUM_CLOCKS; k++) {
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
     }
@@ -200,6 +245,7 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
 static void close_arranging(struct arranging *at)
 {
     (void)cudaStreamSynchronize(at->stream);
+    close_pieces(at);
     lr_cuda_list_free(&at->memory);
     for (int k = 0; k < NUM_CLOCKS; k++) {
         if (at->clock[k] != NULL) {
@@ -216,15 +262,6 @@ static void close_arranging(struct arranging *at)
 static lr_status record(struct arranging *at, int clock)
 {
     return check(at, (int)cudaEventRecord(at->clock[clock], at->stream));
-}
-
-/* The host's arrays of a range, where they begin. */
-static void find_arrays(const struct arranging *at, int64_t r, void *arrays[NUM_ARRAYS])
-{
-    const int64_t first = at->events->offsets[r];
-    arrays[0] = at->events->crystals[0] + first;
-    arrays[1] = at->events->crystals[1] + first;
-    arrays[2] = at->events->tof_mm + first;
 }
 
 /* Events by groups: sort.numbers[1] has their order, groups where each begins. */
@@ -298,18 +335,25 @@ static lr_status gather_arrays(struct arranging *at, int64_t r)
     return check(at, lr_cuda_launch_list_gather(&gather));
 }
 
-static lr_status put_arrays(struct arranging *at, int64_t r)
+/* To the host's arrays. */
+static lr_status give_back(struct arranging *at, int64_t r)
 {
-    const int64_t bytes = at->sort.count * (int64_t)sizeof(int32_t);
-    void *arrays[NUM_ARRAYS];
-    find_arrays(at, r, arrays);
-    LR_TRY(gather_arrays(at, r));
-    for (int k = 0; at->held == NULL && k < NUM_ARRAYS; k++) {
+    const struct lr_listmode_events *events = at->events;
+    const int64_t first = events->offsets[r], bytes = at->sort.count * (int64_t)sizeof(int32_t);
+    void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first,
+                                      events->tof_mm + first};
+    for (int k = 0; k < NUM_ARRAYS; k++) {
         LR_TRY(copy(at, arrays[k], at->to[k], bytes));
     }
-    int32_t *number = at->held != NULL ? held_array(at, NUM_ARRAYS, r)
-                                       : at->events->number + at->events->offsets[r];
-    LR_TRY(copy(at, number, at->sort.numbers[0], bytes));
+    return copy(at, events->number + first, at->sort.numbers[0], bytes);
+}
+
+static lr_status put_arrays(struct arranging *at, int64_t r)
+{
+    LR_TRY(gather_arrays(at, r));
+    LR_TRY(at->held == NULL ? give_back(at, r)
+                            : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0],
+                                   at->sort.count * (int64_t)sizeof(int32_t)));
     return wait(at);
 }
 
@@ -322,10 +366,41 @@ static lr_status add_seconds(const struct arranging *at, int begin, double *seco
     return LR_OK;
 }
 
+/* Events begin .. end - 1, to where they stand in the range. */
+static lr_status send_piece(struct arranging *at, int64_t first, int64_t begin, int64_t end)
+{
+    const struct piece *piece = &at->pieces[at->next];
+    at->next = (at->next + 1) % NUM_PIECES;
+    LR_TRY(check(at, (int)cudaEventSynchronize(piece->sent)));
+    LR_TRY(lr_listmode_events_take(
+        at->events,
+        &(struct lr_listmode_piece){.begin = begin,
+                                    .end = end,
+                                    .threads = at->threads,
+                                    .crystals = {piece->arrays[0], piece->arrays[1]},
+                                    .tof_mm = (float *)(void *)piece->arrays[2]},
+        at->params->log));
+    for (int k = 0; k < NUM_ARRAYS; k++) {
+        LR_TRY(copy(at, at->from[k] + (begin - first), piece->arrays[k],
+                    (end - begin) * (int64_t)sizeof(int32_t)));
+    }
+    return check(at, (int)cudaEventRecord(piece->sent, at->stream));
+}
+
+static lr_status send_range(struct arranging *at, int64_t r)
+{
+    const int64_t first = at->events->offsets[r], end = at->events->offsets[r + 1];
+    for (int64_t begin = first; begin < end; begin += at->piece_events) {
+        const int64_t left = end - begin;
+        LR_TRY(send_piece(at, first, begin,
+                          begin + (left < at->piece_events ? left : at->piece_events)));
+    }
+    return LR_OK;
+}
+
 static lr_status arrange_range(struct arranging *at, int64_t r)
 {
     const int64_t *offsets = at->events->offsets;
-    void *arrays[NUM_ARRAYS];
     at->sort.count = (int32_t)(offsets[r + 1] - offsets[r]);
     if (at->sort.count == 0) {
         for (int g = 0; g <= LR_LISTMODE_GROUPS; g++) {
@@ -333,10 +408,7 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
         }
         return LR_OK;
     }
-    find_arrays(at, r, arrays);
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(copy(at, at->from[k], arrays[k], at->sort.count * (int64_t)sizeof(int32_t)));
-    }
+    LR_TRY(send_range(at, r));
     LR_TRY(partition(at, r));
     LR_TRY(add_seconds(at, BEGIN, &at->events->partition_seconds));
     LR_TRY(record(at, PARTITIONED));
@@ -350,10 +422,12 @@ static lr_status arrange_range(struct arranging *at, int64_t r)
 
 static lr_status arrange_all(struct arranging *at)
 {
+    LR_TRY(at->held == NULL ? lr_listmode_events_make_arrays(at->events, at->params->log) : LR_OK);
     for (int64_t r = 0; r < at->events->layout.num_pairs; r++) {
         LR_TRY(arrange_range(at, r));
     }
     at->events->is_arranged = at->held == NULL;
+    at->events->from = NULL;
     at->events->held = at->held != NULL ? &at->held->base : NULL;
     at->held = NULL;
     return LR_OK;
@@ -381,7 +455,10 @@ lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
                                    const struct lr_listmode_backend_params *params)
 {
     struct arranging at = {
-        .params = params, .events = events, .stream = params->place->cuda_stream};
+        .params = params,
+        .events = events,
+        .stream = params->place->cuda_stream,
+        .threads = params->threads > 0 ? params->threads : lr_num_processors()};
     int64_t longest = 0;
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         const int64_t count = events->offsets[r + 1] - events->offsets[r];
