@@ -74,10 +74,23 @@ static int64_t keep_some(struct recon_inputs *inputs, const lr_event_span *span,
     return kept;
 }
 
+/* Whether there is nothing but prompts in coincidence, as most files have it. */
+static bool are_all_kept(const struct recon *recon)
+{
+    const lr_event_list *list = recon->inputs.list;
+    const lr_event_span all = {list->events, list->count, recon->setup.params.threads};
+    return list->info.counts.delayeds == 0 &&
+           lr_events_lors(recon->setup.lors, &all, NULL) == list->count;
+}
+
 /* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */
 static lr_status keep_prompts(struct recon *recon)
 {
     lr_event_list *list = recon->inputs.list;
+    if (are_all_kept(recon)) {
+        return LR_OK;
+    }
+
     int64_t *lors = malloc(LORS_AT_ONCE * sizeof(*lors));
     int64_t kept = 0;
     if (lors == NULL) {

@@ -331,7 +331,7 @@ static lr_status count_events(void *user, const lr_event *events, int64_t count)
 static lr_status survey_events(struct own_counts *counts)
 {
     struct recon *recon = counts->recon;
-    const lr_event_sink sink = {count_events, counts};
+    const lr_event_sink sink = {.take = count_events, .user = counts};
     const lr_events_source source = recon_events_source(recon);
     lr_events_info info;
     lr_status status = lr_events_read(&source, &sink, &info);

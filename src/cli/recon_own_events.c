@@ -149,7 +149,7 @@ static lr_status take_some(void *user, const lr_event *events, int64_t count)
 
 static lr_status read_file(struct walk *walk, const lr_log *log, lr_events_info *info)
 {
-    const lr_event_sink sink = {take_some, walk};
+    const lr_event_sink sink = {.take = take_some, .user = walk};
     lr_events_source source = recon_events_source(walk->recon);
     source.log = log;
     source.skips = walk->skips;

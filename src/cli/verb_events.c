@@ -231,7 +231,7 @@ static lr_status run_show(struct cli_args *args)
 {
     struct opened opened = read_command(args, 1);
     struct tally tally = {.tof_low_mm = INFINITY, .tof_high_mm = -INFINITY};
-    const lr_event_sink sink = {tally_events, &tally};
+    const lr_event_sink sink = {.take = tally_events, .user = &tally};
     lr_status status = args->status;
     if (status == LR_OK) {
         const char *scanner = args_text(args, "--scanner");

@@ -40,13 +40,13 @@ struct lr_listmode_events {
     lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets; /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
-    const lr_event *from;   /* [count] the caller's, until they are arranged */
-    bool are_checked;       /* all of them */
-    int32_t *crystals[2];   /* owned [count] a and b; NULL until the host's arrays are made */
-    float *tof_mm;          /* owned [count] as in lr_event; likewise */
-    int32_t *number;        /* owned [count] the caller's number, from the range's begin; likewise */
-    int num_crystals;       /* of the scanner */
-    double (*hits)[3];      /* owned [num_crystals] ends of lines, mm */
+    const lr_event *from;                      /* [count] the caller's, until they are arranged */
+    bool are_checked;                          /* all of them */
+    int32_t *crystals[2]; /* owned [count] a and b; NULL until the host's arrays are made */
+    float *tof_mm;        /* owned [count] as in lr_event; likewise */
+    int32_t *number;      /* owned [count] the caller's number, from the range's begin; likewise */
+    int num_crystals;     /* of the scanner */
+    double (*hits)[3];    /* owned [num_crystals] ends of lines, mm */
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */

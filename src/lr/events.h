@@ -30,6 +30,10 @@ typedef struct lr_event {
 typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
     void *user;
+    /* Where the next events may be put before they are taken, so that nobody copies them: an array of `count`
+     * that lives until the next call; fewer may come, or others from elsewhere. NULL where there is no memory, and
+     * may be NULL itself. */
+    lr_event *(*room)(void *user, int64_t count);
 } lr_event_sink;
 
 typedef enum lr_events_format {
@@ -153,8 +157,8 @@ typedef struct lr_event_span {
     int threads; /* 0 = all processors */
 } lr_event_span;
 
-/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count]. Returns how many events
- * have a LOR. */
+/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count], or NULL. Returns how many
+ * events have a LOR. */
 LR_API int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
 
 /* Of each event its weight. weights: [count]. */

@@ -56,7 +56,7 @@ static lr_status take(void *user, const lr_event *events, int64_t count)
 
 lr_event_sink lr_deposit_sink(lr_deposit *deposit)
 {
-    return (lr_event_sink){take, deposit};
+    return (lr_event_sink){.take = take, .user = deposit};
 }
 
 lr_status lr_deposit_finish(lr_deposit *deposit)

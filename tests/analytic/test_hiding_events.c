@@ -61,7 +61,7 @@ static void simulate(struct hiding *hiding, const lr_grid *grid, uint64_t seed, 
         .threads = 2,
         .log = &hiding->log.log,
     };
-    const lr_event_sink sink = {take_events, &tally};
+    const lr_event_sink sink = {.take = take_events, .user = &tally};
     assert_int_equal(lr_events_from_activity(&params, &sink, NULL), LR_OK);
     lr_image_destroy(activity);
 }

@@ -276,7 +276,8 @@ static void pairs_follow_the_factors(void **state)
                                                                  .count = PAIRS,
                                                                  .tof_resolution_ps = 1,
                                                                  .seed = 3},
-                                             &(lr_event_sink){thin, thinning}, NULL),
+                                             &(lr_event_sink){.take = thin, .user = thinning},
+                                             NULL),
                      LR_OK);
     assert_int_equal(lr_deposit_finish(deposit), LR_OK);
     enum { CELLS = VIEWS * BLOCKS * BLOCKS * BLOCKS };

@@ -87,7 +87,7 @@ static void pairs_follow_the_matrix(void **state)
                               .counts = fixture_doubles(fixture.lors->count)};
         const lr_row_sink rows = {keep_row, expected};
         assert_int_equal(lr_operator_point_rows(op, point_mm, 1, &rows), LR_OK);
-        const lr_event_sink sink = {take, &tally};
+        const lr_event_sink sink = {.take = take, .user = &tally};
         lr_events_info info;
         assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
                                                                      .activity = activity,
@@ -142,7 +142,7 @@ static void seeds_repeat(void **state)
         tallies[n] = (struct tally){.fixture = &fixture,
                                     .point_mm = origin_mm,
                                     .counts = fixture_doubles(fixture.lors->count)};
-        const lr_event_sink sink = {take, &tallies[n]};
+        const lr_event_sink sink = {.take = take, .user = &tallies[n]};
         assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = fixture.lors,
                                                                      .activity = activity,
                                                                      .count = n == 1 ? 3000 : 2000,
@@ -221,7 +221,7 @@ static void blurred_lines_have_their_widths(void **state)
     uint64_t hashes[2];
     for (int n = 0; n < 2; n++) {
         struct spread spread = {.scanner = scanner, .point_mm = {100, 0, 0}};
-        const lr_event_sink sink = {add_spread, &spread};
+        const lr_event_sink sink = {.take = add_spread, .user = &spread};
         const lr_photon_params params = {.lors = lors,
                                          .activity = activity,
                                          .count = 20000,
@@ -250,7 +250,7 @@ static void impossible_activities_are_refused(void **state)
     struct fixture fixture;
     struct test_log log;
     struct tally tally = {0};
-    const lr_event_sink sink = {take, &tally};
+    const lr_event_sink sink = {.take = take, .user = &tally};
     fixture_init(&fixture, FIXTURE_OPPOSED);
     test_log_init(&log);
     lr_image *activity = lr_image_create(&fixture.grid, NULL);

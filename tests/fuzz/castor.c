@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     lr_status status = LR_OK;
     int64_t events = 0;
     const lr_log log = {note_error, &status};
-    const lr_event_sink sink = {drop, &events};
+    const lr_event_sink sink = {.take = drop, .user = &events};
     snprintf(folder, sizeof(folder), "/tmp/loraster-fuzz-%ld", (long)getpid());
     snprintf(header, sizeof(header), "%s.Cdh", folder);
     snprintf(data, sizeof(data), "%s.Cdf", folder);

@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     lr_status status = LR_OK;
     int64_t events = 0;
     const lr_log log = {note_error, &status};
-    const lr_event_sink sink = {drop, &events};
+    const lr_event_sink sink = {.take = drop, .user = &events};
     snprintf(path, sizeof(path), "/tmp/loraster-fuzz-%ld.petsird", (long)getpid());
     write_input(path, bytes, count);
     const lr_events_source source = {.path = path, .format = LR_EVENTS_PETSIRD, .log = &log};

@@ -38,7 +38,7 @@ static void read_both(const char *events, const char *map)
     lr_status status = LR_OK;
     int64_t num_events = 0;
     const lr_log log = {fuzz_note, &status};
-    const lr_event_sink sink = {drop, &num_events};
+    const lr_event_sink sink = {.take = drop, .user = &num_events};
     const lr_events_source source = {.path = events,
                                      .format = LR_EVENTS_SAFIR,
                                      .companion = map,

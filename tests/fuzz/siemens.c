@@ -47,7 +47,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     lr_status status = LR_OK;
     int64_t events = 0;
     const lr_log log = {fuzz_note, &status};
-    const lr_event_sink sink = {drop, &events};
+    const lr_event_sink sink = {.take = drop, .user = &events};
     scanner = scanner != NULL ? scanner : octagon();
     fuzz_write(text, "a.l.hdr", (const uint8_t *)header, strlen(header));
     fuzz_write(words, "a.l", bytes, count);

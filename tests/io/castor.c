@@ -399,7 +399,7 @@ static lr_status drop(void *user, const lr_event *events, int64_t count)
 static lr_status read_file(struct fixture *fixture)
 {
     int64_t count = 0;
-    const lr_event_sink sink = {drop, &count};
+    const lr_event_sink sink = {.take = drop, .user = &count};
     const lr_events_source source = {.path = HEADER,
                                      .format = LR_EVENTS_CASTOR,
                                      .scanner = fixture->scanner,

@@ -275,7 +275,7 @@ static inline lr_status read_list(const struct setup *s, const lr_events_source 
 {
     int64_t count = 0;
     char path[160];
-    const lr_event_sink sink = {drop_events, &count};
+    const lr_event_sink sink = {.take = drop_events, .user = &count};
     lr_events_source with = *source;
     with.companion = companion[0] != '\0' ? folder_file(&s->folder, path, companion) : NULL;
     return lr_events_read(&with, &sink, NULL);

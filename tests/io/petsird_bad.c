@@ -25,7 +25,7 @@ static lr_status read_file(struct fixture *fixture, const char *path)
 {
     int64_t count = 0;
     lr_events_info info;
-    const lr_event_sink sink = {drop, &count};
+    const lr_event_sink sink = {.take = drop, .user = &count};
     const lr_events_source source = {
         .path = path, .format = LR_EVENTS_PETSIRD, .log = &fixture->log.log};
     test_log_init(&fixture->log);
@@ -295,7 +295,7 @@ static void other_scanners_are_told(void **state)
     official(fixture, path, OFFICIAL);
     lr_scanner *scanner = lopsided(&fixture->log.log);
     int64_t count = 0;
-    const lr_event_sink sink = {drop, &count};
+    const lr_event_sink sink = {.take = drop, .user = &count};
     const lr_events_source source = {.path = path, .scanner = scanner, .log = &fixture->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_BAD_INPUT);
     assert_non_null(strstr(fixture->log.error, "256 of its 256 crystals are none of lopsided's"));
@@ -315,7 +315,7 @@ static void sinks_may_stop(void **state)
 {
     struct fixture *fixture = *state;
     int64_t count = 0;
-    const lr_event_sink sink = {stop_at_once, &count};
+    const lr_event_sink sink = {.take = stop_at_once, .user = &count};
     write_bytes(fixture->bytes, fixture->count);
     const lr_events_source source = {.path = FILE_NAME, .log = &fixture->log.log};
     assert_int_equal(lr_events_read(&source, &sink, NULL), LR_CANCELLED);

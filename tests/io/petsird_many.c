@@ -221,7 +221,7 @@ static void events_may_be_passed_over(void **state)
     source.skips = skip_some;
     source.user = skipping;
     skipping->many = many;
-    const lr_event_sink sink = {take_some, skipping};
+    const lr_event_sink sink = {.take = take_some, .user = skipping};
     for (int pass = 0; pass < 2; pass++) {
         skipping->at = skipping->first = 0;
         skipping->skips_odd = pass == 1;

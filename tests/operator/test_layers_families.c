@@ -243,7 +243,7 @@ static void photons(void **state)
         sum += values[lor];
     }
     struct layer_counts found = {.scanner = scanner};
-    const lr_event_sink sink = {count_layers, &found};
+    const lr_event_sink sink = {.take = count_layers, .user = &found};
     assert_int_equal(lr_events_from_activity(&(lr_photon_params){.lors = lors,
                                                                  .activity = activity,
                                                                  .count = PAIRS,

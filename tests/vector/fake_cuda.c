@@ -420,7 +420,7 @@ cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 cudaError_t cudaEventSynchronize(cudaEvent_t event)
 {
     TRY_CALL();
-    if (event->stream != NULL) { /* else it has not been recorded yet, and there is nothing to wait for */
+    if (event->stream != NULL) { /* else nothing has been recorded that could be waited for */
         run_until(event->stream, event->done);
     }
     return cudaSuccess;

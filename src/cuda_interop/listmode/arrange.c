@@ -454,11 +454,10 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
                                    const struct lr_listmode_backend_params *params)
 {
-    struct arranging at = {
-        .params = params,
-        .events = events,
-        .stream = params->place->cuda_stream,
-        .threads = params->threads > 0 ? params->threads : lr_num_processors()};
+    struct arranging at = {.params = params,
+                           .events = events,
+                           .stream = params->place->cuda_stream,
+                           .threads = params->threads > 0 ? params->threads : lr_num_processors()};
     int64_t longest = 0;
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         const int64_t count = events->offsets[r + 1] - events->offsets[r];

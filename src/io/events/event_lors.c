@@ -24,8 +24,11 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     int64_t joined = 0;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
-        joined += work->numbers[k] >= 0;
+        const int64_t number = lr_place_joined(work->lors, work->events[k].crystals);
+        joined += number >= 0;
+        if (work->numbers != NULL) {
+            work->numbers[k] = number;
+        }
     }
     atomic_fetch_add(work->joined, joined);
 }

@@ -32,6 +32,10 @@ static inline bool lr_event_stream_skips(const struct lr_event_stream *stream)
     return source->skips != NULL && !source->until_damage && source->skips(source->user);
 }
 
+/* Where the sink would have the next events, so that handing them on copies nothing: *room is [count], or NULL where
+ * the sink has no wish. errors: LR_FAILED without memory. */
+lr_status lr_event_stream_room(struct lr_event_stream *stream, int64_t count, lr_event **room);
+
 /* Many events of weight 1, handed on at once behind those that wait. */
 lr_status lr_event_stream_hand(struct lr_event_stream *stream, const lr_event *events,
                                int64_t count);

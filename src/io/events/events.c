@@ -228,15 +228,29 @@ static void copy_share(void *user, int64_t begin, int64_t end, int worker)
            (size_t)(end - begin) * sizeof(*copying->to));
 }
 
+/* Behind the events that are there. */
+static lr_event *make_room(void *user, int64_t count)
+{
+    struct growing_list *growing = user;
+    lr_event_list *list = growing->list;
+    const struct lr_items items = {sizeof(*list->events), "events", growing->log};
+    return lr_grow(&list->events, &growing->room, list->count + count, &items) == LR_OK
+               ? list->events + list->count
+               : NULL;
+}
+
 /* By several threads, since memory that is new takes longer than copying. */
 static lr_status append(void *user, const lr_event *events, int64_t count)
 {
     struct growing_list *growing = user;
     lr_event_list *list = growing->list;
-    LR_TRY(lr_grow(&list->events, &growing->room, list->count + count,
-                   &(struct lr_items){sizeof(*list->events), "events", growing->log}));
-    lr_parallel_for(growing->threads, count, COPIED_AT_ONCE, copy_share,
-                    &(struct copying){list->events + list->count, events});
+    const bool are_there = list->events != NULL && events == list->events + list->count;
+    lr_event *to = are_there ? list->events + list->count : make_room(user, count);
+    LR_TRY(to != NULL ? LR_OK : LR_FAILED);
+    if (!are_there) {
+        lr_parallel_for(growing->threads, count, COPIED_AT_ONCE, copy_share,
+                        &(struct copying){to, events});
+    }
     list->count += count;
     return LR_OK;
 }
@@ -249,7 +263,7 @@ lr_event_list *lr_event_list_read(const lr_events_source *source)
     if (growing.list == NULL) {
         return NULL;
     }
-    const lr_event_sink sink = {append, &growing};
+    const lr_event_sink sink = {.take = append, .user = &growing, .room = make_room};
     if (lr_events_read(source, &sink, &growing.list->info) != LR_OK) {
         lr_event_list_destroy(growing.list);
         return NULL;
@@ -315,7 +329,7 @@ lr_status lr_events_bin(const lr_events_source *source, const lr_lors *lors,
                         lr_prompts_delayeds *data, lr_events_info *info)
 {
     struct binning binning = {.lors = lors, .log = source->log, .threads = source->threads};
-    const lr_event_sink sink = {bin, &binning};
+    const lr_event_sink sink = {.take = bin, .user = &binning};
     lr_events_source exact = *source;
     lr_events_info own = {0};
     lr_events_info *kept = info != NULL ? info : &own;

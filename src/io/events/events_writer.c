@@ -57,10 +57,11 @@ lr_events_writer *lr_events_writer_create(const lr_events_writer_params *params)
 lr_event_sink lr_events_writer_sink(lr_events_writer *writer)
 {
     if (writer->petsird != NULL) {
-        return (lr_event_sink){lr_petsird_writer_take, writer->petsird};
+        return (lr_event_sink){.take = lr_petsird_writer_take, .user = writer->petsird};
     }
-    return writer->castor != NULL ? (lr_event_sink){lr_castor_writer_take, writer->castor}
-                                  : (lr_event_sink){lr_events_tsv_take, writer->tsv};
+    return writer->castor != NULL
+               ? (lr_event_sink){.take = lr_castor_writer_take, .user = writer->castor}
+               : (lr_event_sink){.take = lr_events_tsv_take, .user = writer->tsv};
 }
 
 lr_status lr_events_writer_finish(lr_events_writer *writer)

@@ -333,19 +333,26 @@ static void decode_shares(void *user, int64_t begin, int64_t end, int worker)
     }
 }
 
-lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch)
+static lr_status make_own_room(struct lr_petsird_batch *batch)
 {
     const int64_t most = batch->num_events;
     if (most > batch->room_for_events) {
-        free(batch->events);
+        free(batch->own);
         batch->room_for_events = 0;
-        batch->events =
-            lr_resize(NULL, most, sizeof(*batch->events), "events", batch->crystals.petsird->log);
-        if (batch->events == NULL) {
+        batch->own =
+            lr_resize(NULL, most, sizeof(*batch->own), "events", batch->crystals.petsird->log);
+        if (batch->own == NULL) {
             return LR_FAILED;
         }
         batch->room_for_events = most;
     }
+    return LR_OK;
+}
+
+lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch, lr_event *room)
+{
+    LR_TRY(room == NULL ? make_own_room(batch) : LR_OK);
+    batch->events = room != NULL ? room : batch->own;
     lr_parallel_for(batch->threads, batch->num_shares, 1, decode_shares, batch);
     return LR_OK;
 }
@@ -354,5 +361,5 @@ void lr_petsird_batch_finish(struct lr_petsird_batch *batch)
 {
     free(batch->spans);
     free(batch->shares);
-    free(batch->events);
+    free(batch->own);
 }

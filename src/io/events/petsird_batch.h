@@ -102,7 +102,8 @@ struct lr_petsird_batch {
     int64_t num_spans, room_for_spans;
     struct lr_petsird_share *shares; /* owned [num_shares] */
     int64_t num_shares, room_for_shares;
-    lr_event *events; /* owned [room_for_events] */
+    lr_event *events; /* [num_events] where they go */
+    lr_event *own;    /* owned [room_for_events] */
     int64_t num_events, room_for_events;
 };
 
@@ -113,8 +114,9 @@ int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned ch
 /* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
 lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_petsird_span *span);
 
-/* Makes events of all spans: those of a share stand from its first on. errors: LR_FAILED without memory. */
-lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch);
+/* Makes events of all spans: those of a share stand from its first on. room: [num_events] where they go; NULL = to
+ * memory of the batch's own. errors: LR_FAILED without memory. */
+lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch, lr_event *room);
 
 /* Frees what it owns, but for the crystals. */
 void lr_petsird_batch_finish(struct lr_petsird_batch *batch);

@@ -233,7 +233,9 @@ static lr_status take_spans(struct reader *reader, int64_t num_spans)
 {
     struct lr_petsird_batch *batch = &reader->batch;
     const struct lr_petsird_share *damaged;
-    LR_TRY(lr_petsird_batch_decode(batch));
+    lr_event *room;
+    LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
+    LR_TRY(lr_petsird_batch_decode(batch, room));
     const int64_t count = gather_shares(reader, &damaged);
     LR_TRY(lr_event_stream_hand(reader->stream, batch->events, count));
     return damaged != NULL ? take_rest(reader, damaged->damaged, num_spans) : LR_OK;

@@ -3,8 +3,10 @@
 #include "model/lors/lor_check.h"
 
 #include "base/log.h"
+#include "base/parallel.h"
 
 #include <float.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -52,31 +54,48 @@ lr_status lr_lor_report_value(const lr_lors *lors, int64_t lor, double value, co
                     name, lr_lor_name(lors, lor, text), value);
 }
 
-/* Values whose answers are looked at together, which compilers make vectors of. */
-enum { VALUES_AT_ONCE = 1 << 12 };
+/* Values that a thread takes at a time, whose answers are looked at together, of which compilers make vectors; and
+ * how many are worth threads. */
+enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static bool is_bad(float value)
 {
     return !(value >= 0.0f && value <= FLT_MAX);
 }
 
+struct finding {
+    const float *values;
+    atomic_llong bad; /* the first that is no count, or one behind the last */
+};
+
+static void find_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct finding *finding = user;
+    const float *values = finding->values;
+    int any = 0;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        any |= is_bad(values[k]);
+    }
+    for (int64_t k = begin; any && k < end; k++) {
+        if (is_bad(values[k])) {
+            long long first = atomic_load(&finding->bad);
+            while (k < first && !atomic_compare_exchange_weak(&finding->bad, &first, k)) {
+            }
+            return;
+        }
+    }
+}
+
 /* The first value that is no count; -1 = there is none. */
 static int64_t find_bad(const lr_lor_data *data)
 {
-    for (int64_t begin = 0; begin < data->count; begin += VALUES_AT_ONCE) {
-        const int64_t left = data->count - begin;
-        const int64_t end = begin + (left < VALUES_AT_ONCE ? left : VALUES_AT_ONCE);
-        int any = 0;
-        for (int64_t k = begin; k < end; k++) {
-            any |= is_bad(data->values[k]);
-        }
-        for (int64_t k = begin; any && k < end; k++) {
-            if (is_bad(data->values[k])) {
-                return k;
-            }
-        }
-    }
-    return -1;
+    struct finding finding = {.values = data->values};
+    const int threads = data->count > MANY_VALUES ? lr_num_processors() : 1;
+    atomic_init(&finding.bad, data->count);
+    lr_parallel_for(threads, data->count, VALUES_AT_ONCE, find_share, &finding);
+    const int64_t bad = atomic_load(&finding.bad);
+    return bad < data->count ? bad : -1;
 }
 
 lr_status lr_lor_data_check(const lr_lor_data *data, const lr_lors *lors, const char *name,

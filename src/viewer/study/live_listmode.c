@@ -54,7 +54,7 @@ static lr_status draw_pairs(struct live_listmode *listmode, const struct study_v
                             const struct live_request *request, const lr_operator_params *params)
 {
     struct drawing drawing = {.log = params->log};
-    const lr_event_sink sink = {append, &drawing};
+    const lr_event_sink sink = {.take = append, .user = &drawing};
     const lr_photon_params photons = {.lors = study->lors,
                                       .activity = study->image,
                                       .count = request->counts > 0 ? (int64_t)request->counts
