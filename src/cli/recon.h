@@ -13,7 +13,7 @@
 
 #include "cluster.h"
 #include "direct.h"
-#include "early_place.h"
+#include "early_sensitivity.h"
 #include "json.h"
 #include "lor_factors.h"
 #include "recon_own.h"
@@ -70,6 +70,7 @@ struct recon_inputs {
     lr_randoms *randoms;
     double counts;                     /* of all ranks, without delayeds */
     double additive_sum;               /* of list mode: over all LORs, where it is known */
+    struct lr_background freeing;      /* of the list's events */
     lr_event_corrections *corrections; /* of list mode: of inputs.list's events */
     lr_lor_source sensitivity_factors; /* of them */
 };
@@ -128,7 +129,7 @@ struct recon {
     struct direct_setup direct;      /* of the family direct, without its operator */
     lr_histo_images *direct_factors; /* owned; NULL = none */
     struct recon_frames frames;
-    struct early_place early; /* in list mode, until there is an operator */
+    struct early_sensitivity early; /* in list mode */
     struct cluster cluster;
     struct recon_share share;
     struct recon_own own;

@@ -249,6 +249,7 @@ void recon_finish_inputs(struct recon_inputs *inputs)
     lr_lor_data_destroy(inputs->additive);
     lr_lor_data_destroy(inputs->delayeds);
     lr_lor_data_destroy(inputs->data);
+    lr_background_wait(&inputs->freeing);
     lr_event_list_destroy(inputs->list);
     lr_event_corrections_destroy(inputs->corrections);
     *inputs = (struct recon_inputs){0};

@@ -331,31 +331,45 @@ static bool settle_time(struct recon *recon, struct cli_args *args)
     return info->has_tof && !args_has(args, "--without-tof");
 }
 
-static lr_status make_operator(struct recon *recon, bool has_tof)
+/* All but what depends on events. */
+static void complete_params(struct recon *recon)
 {
     const struct setup *setup = &recon->setup;
     lr_listmode_params *params = recon->frames.params;
-    const lr_event_list *list = recon->inputs.list;
     params->lors = setup->lors;
     params->grid = &setup->grid;
-    params->events = list->events;
-    params->count = list->count;
-    params->info = has_tof ? &list->info : NULL;
-    params->num_ranges = recon->request.subsets;
-    params->ranges = recon->share.ranges;
     params->sensitivity_part = recon->cluster.rank;
     params->sensitivity_parts = recon->cluster.size;
     memcpy(params->samples, setup->params.samples, sizeof(params->samples));
     params->factors = setup->params.factors;
-    params->event_factors =
-        recon->inputs.corrections != NULL ? recon->inputs.corrections->factors : NULL;
     params->backend = setup->params.backend;
     params->threads = setup->params.threads;
     params->device = setup->params.device;
     params->max_memory_bytes = setup->params.max_memory_bytes;
     params->log = &setup->report->log;
+}
+
+static lr_status make_operator(struct recon *recon, bool has_tof)
+{
+    const struct setup *setup = &recon->setup;
+    lr_listmode_params *params = recon->frames.params;
+    const lr_event_list *list = recon->inputs.list;
+    params->events = list->events;
+    params->count = list->count;
+    params->info = has_tof ? &list->info : NULL;
+    params->num_ranges = recon->request.subsets;
+    params->ranges = recon->share.ranges;
+    params->factors = setup->params.factors; /* those of corrections are read with the events */
+    params->event_factors =
+        recon->inputs.corrections != NULL ? recon->inputs.corrections->factors : NULL;
     params->progress = &recon->bar.within;
-    params->sensitivity_of = recon->frames.first;
+    if (params->factors != NULL) { /* which one thread may ask at a time */
+        CLI_TRY(early_sensitivity_wait(&recon->early, params->progress, params->log));
+    }
+    params->sensitivity_of = early_sensitivity_of(&recon->early);
+    if (params->sensitivity_of == NULL) {
+        params->sensitivity_of = recon->frames.first;
+    }
     recon->setup.op = lr_listmode_create(params);
     return recon->setup.op != NULL ? LR_OK : report_reason(setup->report);
 }
@@ -371,15 +385,27 @@ static void say_operator(const struct recon *recon, bool has_tof)
                 info->device);
 }
 
+/* The operator has what matters of them. Giving back much memory takes a while, in which iterations begin. */
+static void forget_events(struct recon *recon)
+{
+    lr_event_list *list = recon->inputs.list;
+    lr_event *events = list->events;
+    list->events = NULL;
+    lr_background_start(&recon->inputs.freeing, free, events);
+}
+
 lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
     CLI_TRY(recon->own.frames != NULL ? recon_own_open(recon) : sort_events(recon));
-    early_place_end(&recon->early);
     CLI_TRY(make_operator(recon, has_tof));
     say_operator(recon, has_tof);
     CLI_TRY(weigh_events(recon));
-    return find_additive(recon, has_tof);
+    CLI_TRY(find_additive(recon, has_tof));
+    if (recon->frames.count == 0) {
+        forget_events(recon);
+    }
+    return LR_OK;
 }
 
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
@@ -392,16 +418,17 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
         return report_error(recon->setup.report, LR_FAILED, "no memory for an operator");
     }
     *frames->params = params;
-    early_place_begin(&recon->early, &recon->setup.params);
-    CLI_TRY(recon->cluster.comm != NULL ? recon_own_survey(recon) : read_events(recon));
+    frames->blobs = (lr_blobs){.radius_mm = args_number(args, "--blob-radius-mm", 0, true)};
+    frames->params->blobs = args_has(args, "--blobs") ? &frames->blobs : NULL;
+    CLI_TRY(args->status);
     CLI_TRY(recon_read_factors(recon));
+    complete_params(recon);
+    early_sensitivity_begin(&recon->early, frames->params, recon->request.corrections != NULL);
+    CLI_TRY(recon->cluster.comm != NULL ? recon_own_survey(recon) : read_events(recon));
     CLI_TRY(recon_read_corrections(recon));
     CLI_TRY(frames->count > 0 ? recon_check_frames(recon) : LR_OK);
     CLI_TRY(recon->cluster.comm != NULL ? recon_own_take(recon) : LR_OK);
     frames->has_tof = settle_time(recon, args);
-    CLI_TRY(args->status);
-    frames->blobs = (lr_blobs){.radius_mm = args_number(args, "--blob-radius-mm", 0, true)};
-    frames->params->blobs = args_has(args, "--blobs") ? &frames->blobs : NULL;
     CLI_TRY(args->status);
     CLI_TRY(recon_read_images(recon));
     if (frames->count > 0) {

@@ -445,7 +445,9 @@ static lr_status reconstruct_one(struct recon *recon)
     if (recon->start != NULL && recon->request.iterations == 0) {
         return write_finished(recon);
     }
-    return conclude(recon, iterate(recon));
+    const lr_status known =
+        early_sensitivity_wait(&recon->early, &recon->bar.within, &setup->report->log);
+    return conclude(recon, known == LR_OK ? iterate(recon) : known);
 }
 
 static lr_status reconstruct_frames(struct recon *recon)
@@ -514,7 +516,7 @@ static lr_status run(struct cli_args *args)
                              : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
-    early_place_end(&recon.early);
+    early_sensitivity_give_up(&recon.early);
     status = cluster_close(&recon.cluster, args->report, status);
     recon_forget_checkpoint(&recon);
     recon_finish_share(&recon);
@@ -525,6 +527,7 @@ static lr_status run(struct cli_args *args)
     lr_operator_destroy(recon.setup.op); /* before the factors that it asks */
     recon.setup.op = NULL;
     recon_finish_frames(&recon);
+    early_sensitivity_finish(&recon.early); /* after those that took it */
     recon_finish_direct(&recon);
     recon_finish_inputs(&recon.inputs);
     setup_finish(&recon.setup);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * The sensitivity that `recon` has a CUDA device work out while it reads events: that of an operator which
+ * computes its own. CUDA is that of tests, on the processor. */
+#include "operators.h"
+
+#include "cli/early_sensitivity.h"
+
+static lr_scanner *scanner;
+static lr_lors *lors;
+static lr_grid grid;
+static struct early_sensitivity early;
+static char told[256];
+
+static void hear(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    (void)user;
+    (void)status;
+    if (level == LR_LOG_INFO) {
+        snprintf(told, sizeof(told), "%s", sentence);
+    }
+}
+
+static const lr_log hearing = {hear, NULL};
+
+static int setup(void **state)
+{
+    static const int crystals[2] = {4, 3};
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = 10,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {5, 5},
+                          .face_mm = {5, 5},
+                          .depth_mm = 10};
+    (void)state;
+    scanner = lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+        &ring);
+    lors = lr_lors_create(scanner, NULL);
+    grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+    return 0;
+}
+
+/* As recon has them before it knows the events; a sample of LORs, whose error is told. */
+static lr_listmode_params params_of(const char *backend)
+{
+    return (lr_listmode_params){.lors = lors,
+                                .grid = &grid,
+                                .tube = {.fwhm_mm = 5},
+                                .sensitivity_lines = 2000,
+                                .backend = backend,
+                                .threads = 2,
+                                .log = &test_log.log};
+}
+
+static double *sensitivity_of(lr_operator *op)
+{
+    const int64_t count = lr_grid_num_voxels(&grid);
+    double *values = case_doubles(count);
+    lr_vector image = lr_vector_of_doubles(values, count);
+    assert_int_equal(lr_operator_sensitivity(op, NULL, &image), LR_OK);
+    return values;
+}
+
+/* Of an operator of two events, which takes it from another one unless that is NULL. */
+static double *found_by(lr_operator *from, lr_listmode_info *info)
+{
+    const lr_event events[2] = {event_of(lors, 0, false), event_of(lors, lors->count / 2, true)};
+    lr_listmode_params params = params_of("cuda");
+    params.events = events;
+    params.count = 2;
+    params.sensitivity_of = from;
+    lr_operator *op = open_operator(&params);
+    double *found = sensitivity_of(op);
+    *info = *lr_listmode_get_info(op);
+    lr_operator_destroy(op);
+    return found;
+}
+
+static void expect_same(const double *found, const double *expected)
+{
+    const int64_t count = lr_grid_num_voxels(&grid);
+    double sum = 0;
+    for (int64_t v = 0; v < count; v++) {
+        sum += expected[v];
+    }
+    assert_true(sum > 0);
+    assert_memory_equal(found, expected, (size_t)count * sizeof(*found));
+}
+
+static void test_taken(void **state)
+{
+    const lr_listmode_params params = params_of("auto");
+    lr_listmode_info own, taken;
+    (void)state;
+    test_log_init(&test_log);
+    early_sensitivity_begin(&early, &params, false);
+    lr_operator *from = early_sensitivity_of(&early);
+    assert_non_null(from);
+    assert_ptr_equal(early_sensitivity_of(&early), from);
+    assert_int_equal(early_sensitivity_wait(&early, NULL, &hearing), LR_OK);
+    assert_non_null(strstr(told, "the sensitivity is from 2000 of"));
+    told[0] = '\0';
+    assert_int_equal(early_sensitivity_wait(&early, NULL, &hearing), LR_OK);
+    assert_string_equal(told, "");
+    double *found = found_by(from, &taken), *expected = found_by(NULL, &own);
+    expect_same(found, expected);
+    assert_int_equal(taken.sensitivity_lines, 2000);
+    assert_true(own.sensitivity_error > 0);
+    assert_true(taken.sensitivity_error == own.sensitivity_error);
+    early_sensitivity_finish(&early);
+    early_sensitivity_finish(&early);
+    free(found);
+    free(expected);
+}
+
+static bool stop(void *user, const char *what, double done, double total)
+{
+    (void)what;
+    (void)done;
+    (void)total;
+    *(int *)user += 1;
+    return false;
+}
+
+/* Whoever asks for it then computes it, and is told. */
+static void test_stopped(void **state)
+{
+    const lr_listmode_params params = params_of("cuda");
+    int calls = 0;
+    const lr_progress progress = {stop, &calls};
+    lr_listmode_info own, taken;
+    (void)state;
+    early_sensitivity_begin(&early, &params, false);
+    lr_operator *from = early_sensitivity_of(&early);
+    assert_non_null(from);
+    assert_int_equal(early_sensitivity_wait(&early, &progress, &hearing), LR_CANCELLED);
+    assert_int_equal(calls, 1);
+    early.shown = NULL; /* which goes on to say stop */
+    atomic_store(&early.is_unwanted, false);
+    double *found = found_by(from, &taken), *expected = found_by(NULL, &own);
+    expect_same(found, expected);
+    free(found);
+    free(expected);
+    early_sensitivity_finish(&early);
+}
+
+static void test_given_up(void **state)
+{
+    const lr_listmode_params params = params_of("cuda");
+    (void)state;
+    early_sensitivity_begin(&early, &params, false);
+    early_sensitivity_give_up(&early);
+    early_sensitivity_finish(&early);
+    assert_null(early_sensitivity_of(&early));
+}
+
+static void test_nothing(void **state)
+{
+    lr_listmode_params params = params_of("cuda");
+    (void)state;
+    assert_null(early_sensitivity_of(&early)); /* none has begun */
+    assert_int_equal(early_sensitivity_wait(&early, NULL, NULL), LR_OK);
+
+    early_sensitivity_begin(&early, &params, true); /* its factors are not known */
+    assert_null(early_sensitivity_of(&early));
+    early_sensitivity_finish(&early);
+
+    params.max_memory_bytes = 1 << 30;
+    early_sensitivity_begin(&early, &params, false);
+    assert_null(early_sensitivity_of(&early));
+    early_sensitivity_finish(&early);
+
+    params = params_of("native");
+    early_sensitivity_begin(&early, &params, false);
+    assert_false(early.has_begun);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_taken),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_given_up),
+        cmocka_unit_test(test_nothing),
+    };
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
