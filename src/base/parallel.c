@@ -44,17 +44,30 @@ static void *help(void *user)
     return NULL;
 }
 
+/* The C library keeps stacks for the next threads as long as they are 40 MB in all. Others are mapped and unmapped by
+ * each loop, which holds up all threads that touch new memory. */
+enum { STACK_BYTES = 1 << 20 };
+
 /* Returns how many could be started. */
 static int start_helpers(struct helper *helpers, int num_helpers, struct loop *loop)
 {
-    for (int k = 0; k < num_helpers; k++) {
-        helpers[k].loop = loop;
-        helpers[k].worker = k + 1;
-        if (pthread_create(&helpers[k].thread, NULL, help, &helpers[k]) != 0) {
-            return k;
+    pthread_attr_t small, *attributes = pthread_attr_init(&small) == 0 ? &small : NULL;
+    int started = 0;
+    if (attributes != NULL) {
+        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* else they have the usual ones */
+    }
+    for (; started < num_helpers; started++) {
+        struct helper *helper = &helpers[started];
+        helper->loop = loop;
+        helper->worker = started + 1;
+        if (pthread_create(&helper->thread, attributes, help, helper) != 0) {
+            break;
         }
     }
-    return num_helpers;
+    if (attributes != NULL) {
+        pthread_attr_destroy(attributes);
+    }
+    return started;
 }
 
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user)

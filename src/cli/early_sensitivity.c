@@ -2,8 +2,6 @@
  * Copyright The LORaster authors */
 #include "early_sensitivity.h"
 
-#include "base/log.h"
-
 #include <errno.h>
 #include <lr/vector.h>
 #include <stdio.h>
@@ -119,10 +117,12 @@ lr_operator *early_sensitivity_of(struct early_sensitivity *early)
     return early->op;
 }
 
-static lr_status show(struct early_sensitivity *early, const lr_progress *progress)
+/* False: it is not wanted any more. */
+static bool show(struct early_sensitivity *early, const lr_progress *progress)
 {
     const double done = (double)atomic_load(&early->done);
-    return lr_progress_report(progress, "sensitivity", done, (double)atomic_load(&early->total));
+    const double total = (double)atomic_load(&early->total);
+    return progress == NULL || progress->report(progress->user, "sensitivity", done, total);
 }
 
 /* Whether it is, after a while. */
@@ -144,8 +144,8 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
         return LR_OK;
     }
     do {
-        status = status == LR_OK ? show(early, progress) : status;
-        if (status != LR_OK) {
+        if (status == LR_OK && !show(early, progress)) {
+            status = LR_CANCELLED;
             atomic_store(&early->is_unwanted, true);
         }
     } while (!is_over(early));
@@ -153,8 +153,8 @@ lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progr
     early->is_waited_for = true;
     early->to = log;
     early->shown = progress;
-    if (early->sentence[0] != '\0') {
-        lr_info(log, "%s", early->sentence);
+    if (early->sentence[0] != '\0' && log != NULL) {
+        log->write(log->user, LR_LOG_INFO, LR_OK, early->sentence);
     }
     return status;
 }

@@ -219,3 +219,10 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
     free(arranging.tickets[1]);
     return events->is_arranged ? LR_OK : LR_FAILED;
 }
+
+lr_status lr_listmode_events_init(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params)
+{
+    LR_TRY(lr_listmode_events_open(events, params));
+    return lr_listmode_events_arrange(events, params);
+}

@@ -179,9 +179,8 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
                             (long long)number, event->crystals[k], last);
         }
     }
-    double along[3];
-    vec_sub(events->hits[event->crystals[1]], events->hits[event->crystals[0]], along);
-    if (!(vec_length(along) > 0)) {
+    const double *one = events->hits[event->crystals[0]], *other = events->hits[event->crystals[1]];
+    if (one[0] == other[0] && one[1] == other[1] && one[2] == other[2]) {
         return lr_error(log, LR_BAD_INPUT,
                         "event %lld joins crystals %d and %d, which are at the same place: a line "
                         "of response needs two places",
@@ -291,13 +290,6 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events,
     LR_TRY(init_ranges(events, params));
     LR_TRY(init_hits(events, params, threads));
     return init_sigma(events, params);
-}
-
-lr_status lr_listmode_events_init(struct lr_listmode_events *events,
-                                  const lr_listmode_params *params)
-{
-    LR_TRY(lr_listmode_events_open(events, params));
-    return lr_listmode_events_arrange(events, params);
 }
 
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)

@@ -157,9 +157,12 @@ typedef struct lr_event_span {
     int threads; /* 0 = all processors */
 } lr_event_span;
 
-/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count], or NULL. Returns how many
- * events have a LOR. */
+/* Of each event its LOR, or -1 where its crystals are not in coincidence. numbers: [count]. Returns how many events
+ * have a LOR. */
 LR_API int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
+
+/* How many events have a LOR: sooner known than which. */
+LR_API int64_t lr_events_joined(const lr_lors *lors, const lr_event_span *span);
 
 /* Of each event its weight. weights: [count]. */
 LR_API void lr_events_weights(const lr_event_span *span, float *weights);

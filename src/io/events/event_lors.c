@@ -6,6 +6,7 @@
 #include "model/lors/place.h"
 
 #include <stdatomic.h>
+#include <stdlib.h>
 
 /* Events that a thread takes at a time. */
 enum { AT_ONCE = 1 << 13 };
@@ -24,14 +25,92 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
     int64_t joined = 0;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        const int64_t number = lr_place_joined(work->lors, work->events[k].crystals);
-        joined += number >= 0;
-        if (work->numbers != NULL) {
-            work->numbers[k] = number;
-        }
+        work->numbers[k] = lr_place_joined(work->lors, work->events[k].crystals);
+        joined += work->numbers[k] >= 0;
     }
     atomic_fetch_add(work->joined, joined);
 }
+
+/* --- how many are joined --- */
+
+/* What module pairs say of their LORs, so that most events are looked up in two small tables. */
+enum { NONE_JOINED = 0, ALL_JOINED, SOME_JOINED, MOST_MODULES = 1 << 13 };
+
+struct joining {
+    const lr_lors *lors;
+    const lr_event *events;
+    int32_t *module_of;   /* owned [num_crystals] */
+    unsigned char *pairs; /* owned [num_modules][num_modules] */
+    atomic_llong joined;
+};
+
+static bool is_joined(const struct joining *joining, const int32_t crystals[2])
+{
+    const lr_scanner *scanner = joining->lors->scanner;
+    const int32_t a = crystals[0], b = crystals[1];
+    if (joining->pairs == NULL) {
+        return lr_place_joined(joining->lors, crystals) >= 0;
+    }
+    if (a < 0 || b < 0 || a >= scanner->num_crystals || b >= scanner->num_crystals) {
+        return false;
+    }
+    const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
+    const int found = joining->pairs[row + joining->module_of[b]];
+    return found == ALL_JOINED ||
+           (found == SOME_JOINED && lr_place_joined(joining->lors, crystals) >= 0);
+}
+
+static void count_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct joining *joining = user;
+    int64_t joined = 0;
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        joined += is_joined(joining, joining->events[k].crystals);
+    }
+    atomic_fetch_add(&joining->joined, joined);
+}
+
+/* Without memory for tables, or with far too many modules, there are none. */
+static void open_joining(struct joining *joining)
+{
+    const lr_lors *lors = joining->lors;
+    const lr_scanner *scanner = lors->scanner;
+    const int64_t modules = scanner != NULL ? scanner->num_modules : 0;
+    if (modules == 0 || modules > MOST_MODULES) {
+        return;
+    }
+    joining->module_of = malloc((size_t)scanner->num_crystals * sizeof(*joining->module_of));
+    joining->pairs = joining->module_of != NULL ? calloc((size_t)modules, (size_t)modules) : NULL;
+    if (joining->pairs == NULL) {
+        return;
+    }
+    for (int m = 0; m < scanner->num_modules; m++) {
+        for (int c = scanner->first_crystal[m]; c < scanner->first_crystal[m + 1]; c++) {
+            joining->module_of[c] = m;
+        }
+    }
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+        const bool all = lors->masks->pairs[pair].kind == LR_MASK_ALL;
+        joining->pairs[i * modules + j] = joining->pairs[j * modules + i] =
+            all ? ALL_JOINED : SOME_JOINED;
+    }
+}
+
+int64_t lr_events_joined(const lr_lors *lors, const lr_event_span *span)
+{
+    struct joining joining = {.lors = lors, .events = span->events};
+    const int threads = span->threads > 0 ? span->threads : lr_num_processors();
+    atomic_init(&joining.joined, 0);
+    open_joining(&joining);
+    lr_parallel_for(threads, span->count, AT_ONCE, count_share, &joining);
+    free(joining.module_of);
+    free(joining.pairs);
+    return atomic_load(&joining.joined);
+}
+
+/* --- weights --- */
 
 static void weigh_share(void *user, int64_t begin, int64_t end, int worker)
 {

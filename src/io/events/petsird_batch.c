@@ -175,7 +175,7 @@ int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned ch
 
 lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_petsird_span *span)
 {
-    const lr_log *log = batch->crystals.petsird->log;
+    const lr_log *log = batch->crystals->petsird->log;
     LR_TRY(lr_grow(&batch->spans, &batch->room_for_spans, batch->num_spans + 1,
                    &(struct lr_items){sizeof(*batch->spans), "lists of events", log}));
     if (batch->num_shares == 0 ||
@@ -271,7 +271,7 @@ static void check_mask(const struct lr_petsird_batch *batch, struct lr_petsird_s
                        int64_t span, const struct lr_petsird_coincidence *coincidence)
 {
     int64_t modules[2];
-    if (!lr_petsird_in_mask(&batch->crystals, &batch->spans[span].list, coincidence, modules) &&
+    if (!lr_petsird_in_mask(batch->crystals, &batch->spans[span].list, coincidence, modules) &&
         share->num_excluded++ == 0) {
         share->excluded_span = span;
         memcpy(share->excluded, modules, sizeof(modules));
@@ -293,7 +293,7 @@ static bool decode_span(const struct lr_petsird_batch *batch, struct lr_petsird_
         }
         lr_event *event = &events[share->kept];
         const enum lr_petsird_fate fate =
-            event_of(&batch->crystals, &span->list, &coincidence, event);
+            event_of(batch->crystals, &span->list, &coincidence, event);
         if (fate == LR_PETSIRD_DAMAGED) {
             return false;
         }
@@ -302,7 +302,7 @@ static bool decode_span(const struct lr_petsird_batch *batch, struct lr_petsird_
             note_unknown(share, number, end, coincidence.bins[end]);
             continue;
         }
-        if (batch->crystals.has_mask) {
+        if (batch->crystals->has_mask) {
             check_mask(batch, share, number, &coincidence);
         }
         share->kept++;
@@ -340,7 +340,7 @@ static lr_status make_own_room(struct lr_petsird_batch *batch)
         free(batch->own);
         batch->room_for_events = 0;
         batch->own =
-            lr_resize(NULL, most, sizeof(*batch->own), "events", batch->crystals.petsird->log);
+            lr_resize(NULL, most, sizeof(*batch->own), "events", batch->crystals->petsird->log);
         if (batch->own == NULL) {
             return LR_FAILED;
         }

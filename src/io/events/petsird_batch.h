@@ -3,7 +3,7 @@
  *
  * The events of a PETSIRD file, many at a time. While one thread reads the file's structure, it finds where
  * lists of events end by counting the bytes that end numbers; several threads then make events of them.
- * Memory: at most about LR_PETSIRD_BATCH events, and LR_PETSIRD_BYTES of the file; of
+ * Memory: at most about twice LR_PETSIRD_BATCH events, and twice LR_PETSIRD_BYTES of the file; of
  * short files less, so that what ranks have falls with their number. */
 #ifndef LR_IO_PETSIRD_BATCH_H
 #define LR_IO_PETSIRD_BATCH_H
@@ -95,7 +95,7 @@ struct lr_petsird_share {
 };
 
 struct lr_petsird_batch {
-    struct lr_petsird_crystals crystals;
+    const struct lr_petsird_crystals *crystals;
     struct lr_petsird_plan plan;
     int threads;
     struct lr_petsird_span *spans; /* owned [num_spans] */
@@ -118,7 +118,7 @@ lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_p
  * memory of the batch's own. errors: LR_FAILED without memory. */
 lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch, lr_event *room);
 
-/* Frees what it owns, but for the crystals. */
+/* Frees what it owns. */
 void lr_petsird_batch_finish(struct lr_petsird_batch *batch);
 
 #endif

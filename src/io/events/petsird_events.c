@@ -5,6 +5,7 @@
  * types. detectionBin = energy + energies * (element + elements * module); the position of
  * tofIdx's bin is c/2 (t1 - t2) in mm, negative where the first crystal was hit first
  * (model/DetectorInformation.yml, model/ScannerInformation.yml, helpers/petsird_helpers.h). */
+#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -16,11 +17,23 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Events that other threads decode while the file is read on. */
+struct decoding {
+    struct lr_background working;
+    struct lr_petsird_batch *batch; /* NULL = nothing is under way */
+    lr_event *room;
+    lr_status status;
+    const void *buffer; /* of the input, where their bytes stand */
+};
+
 struct reader {
     struct lr_petsird petsird;
     const lr_events_source *source;
     struct lr_event_stream *stream;
-    struct lr_petsird_batch batch;
+    struct lr_petsird_crystals crystals;
+    struct lr_petsird_batch batches[2], *batch; /* batch: the one that is collected */
+    struct decoding decoding;
+    bool is_reading_again; /* what is damaged; others wait until it is known */
     lr_event_counts *counts;
     struct lr_event_times times;
     int64_t other_blocks, moves, singles;
@@ -43,7 +56,7 @@ static lr_status number_crystals(struct reader *reader)
     const int64_t count = reader->petsird.num_crystals;
     int32_t *numbers =
         lr_alloc(count, sizeof(*numbers), "numbers of crystals", reader->petsird.log);
-    reader->batch.crystals.crystal_of = numbers;
+    reader->crystals.crystal_of = numbers;
     if (numbers == NULL) {
         return LR_FAILED;
     }
@@ -97,7 +110,7 @@ static void digest(struct reader *reader, int64_t number)
 
 static lr_status take_event(struct reader *reader)
 {
-    const struct lr_petsird_crystals *crystals = &reader->batch.crystals;
+    const struct lr_petsird_crystals *crystals = &reader->crystals;
     const struct lr_petsird_list *list = &reader->list;
     const struct lr_petsird_coincidence *coincidence = &reader->coincidence;
     lr_event event;
@@ -184,9 +197,10 @@ static lr_status take_damaged(struct reader *reader, const struct lr_petsird_spa
     return LR_OK;
 }
 
-static void count_share(struct reader *reader, const struct lr_petsird_share *share)
+static void count_share(struct reader *reader, const struct lr_petsird_batch *batch,
+                        const struct lr_petsird_share *share)
 {
-    const struct lr_petsird_span *spans = reader->batch.spans;
+    const struct lr_petsird_span *spans = batch->spans;
     lr_event_counts *counts = reader->counts;
     counts->prompts += share->found[0];
     counts->delayeds += share->found[1];
@@ -202,14 +216,14 @@ static void count_share(struct reader *reader, const struct lr_petsird_share *sh
 }
 
 /* Takes what shares have found, up to the first damage: how many events stand at the batch's begin. */
-static int64_t gather_shares(struct reader *reader, const struct lr_petsird_share **damaged)
+static int64_t gather_shares(struct reader *reader, struct lr_petsird_batch *batch,
+                             const struct lr_petsird_share **damaged)
 {
-    struct lr_petsird_batch *batch = &reader->batch;
     int64_t count = 0;
     *damaged = NULL;
     for (int64_t k = 0; k < batch->num_shares && *damaged == NULL; k++) {
         const struct lr_petsird_share *share = &batch->shares[k];
-        count_share(reader, share);
+        count_share(reader, batch, share);
         if (share->first > count) {
             memmove(batch->events + count, batch->events + share->first,
                     (size_t)share->kept * sizeof(*batch->events));
@@ -220,51 +234,109 @@ static int64_t gather_shares(struct reader *reader, const struct lr_petsird_shar
     return count;
 }
 
-/* Spans behind the one that is read again, in which no damage is found after all. */
-static lr_status take_rest(struct reader *reader, int64_t begin, int64_t end)
+/* Spans from a damaged one on are read again, in the buffer that has them; in those behind it no damage may be found
+ * after all. */
+static lr_status take_rest(struct reader *reader, const struct lr_petsird_batch *batch,
+                           int64_t begin)
 {
-    for (int64_t k = begin; k < end; k++) {
-        LR_TRY(take_damaged(reader, &reader->batch.spans[k]));
+    struct lr_yardl_input *input = reader->petsird.input;
+    const bool is_before = reader->decoding.buffer != lr_yardl_buffer(input);
+    lr_status status = LR_OK;
+    if (is_before) {
+        lr_yardl_swap(input);
+    }
+    reader->is_reading_again = true;
+    for (int64_t k = begin; k < batch->num_spans && status == LR_OK; k++) {
+        status = take_damaged(reader, &batch->spans[k]);
+    }
+    reader->is_reading_again = false;
+    if (is_before) {
+        lr_yardl_swap(input);
+    }
+    return status;
+}
+
+static lr_status hand_decoded(struct reader *reader, struct lr_petsird_batch *batch)
+{
+    const struct lr_petsird_share *damaged;
+    const int64_t count = gather_shares(reader, batch, &damaged);
+    LR_TRY(lr_event_stream_hand(reader->stream, batch->events, count));
+    return damaged != NULL ? take_rest(reader, batch, damaged->damaged) : LR_OK;
+}
+
+static void forget(struct lr_petsird_batch *batch)
+{
+    batch->num_spans = batch->num_shares = batch->num_events = 0;
+}
+
+/* Waits for the events that are under way, and hands them on. */
+static lr_status finish_decoding(struct reader *reader)
+{
+    struct decoding *decoding = &reader->decoding;
+    struct lr_petsird_batch *batch = decoding->batch;
+    if (batch == NULL) {
+        return LR_OK;
+    }
+    lr_background_wait(&decoding->working);
+    decoding->batch = NULL; /* what follows may come here again */
+    const lr_status status =
+        decoding->status == LR_OK ? hand_decoded(reader, batch) : decoding->status;
+    forget(batch);
+    return status;
+}
+
+static void decode(void *user)
+{
+    struct decoding *decoding = user;
+    decoding->status = lr_petsird_batch_decode(decoding->batch, decoding->room);
+}
+
+/* By one thread, which reads the file, or by others. */
+static lr_status start_decoding(struct reader *reader)
+{
+    struct decoding *decoding = &reader->decoding;
+    struct lr_petsird_batch *batch = reader->batch;
+    LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &decoding->room));
+    decoding->batch = batch;
+    decoding->buffer = lr_yardl_buffer(reader->petsird.input);
+    reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
+    reader->batch->plan = batch->plan;
+    if (batch->threads > 1) {
+        lr_background_start(&decoding->working, decode, decoding);
+    } else {
+        decode(decoding);
     }
     return LR_OK;
 }
 
-static lr_status take_spans(struct reader *reader, int64_t num_spans)
-{
-    struct lr_petsird_batch *batch = &reader->batch;
-    const struct lr_petsird_share *damaged;
-    lr_event *room;
-    LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
-    LR_TRY(lr_petsird_batch_decode(batch, room));
-    const int64_t count = gather_shares(reader, &damaged);
-    LR_TRY(lr_event_stream_hand(reader->stream, batch->events, count));
-    return damaged != NULL ? take_rest(reader, damaged->damaged, num_spans) : LR_OK;
-}
-
-/* Hands on all events that wait. */
-static lr_status hand_on(void *user)
+/* Hands on the events that are under way, and has those that wait decoded. */
+static lr_status turn(void *user)
 {
     struct reader *reader = user;
-    struct lr_petsird_batch *batch = &reader->batch;
-    const int64_t num_spans = batch->num_spans;
-    if (num_spans == 0) {
+    LR_TRY(finish_decoding(reader));
+    if (reader->is_reading_again || reader->batch->num_spans == 0) {
         return LR_OK;
     }
-    batch->num_spans = 0; /* what follows may come here again */
-    lr_status status = lr_event_stream_flush(reader->stream);
-    if (status == LR_OK && !lr_event_stream_skips(reader->stream)) {
-        status = take_spans(reader, num_spans);
+    LR_TRY(lr_event_stream_flush(reader->stream));
+    if (lr_event_stream_skips(reader->stream)) {
+        forget(reader->batch);
+        return LR_OK;
     }
-    batch->num_shares = 0;
-    batch->num_events = 0;
-    return status;
+    return start_decoding(reader);
+}
+
+/* Hands on all events. */
+static lr_status hand_on(void *user)
+{
+    LR_TRY(turn(user));
+    return finish_decoding(user);
 }
 
 /* As many of the next events as stand whole among the bytes at hand, at most `most`. */
 static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
 {
     struct lr_yardl_input *input = reader->petsird.input;
-    struct lr_petsird_batch *batch = &reader->batch;
+    struct lr_petsird_batch *batch = reader->batch;
     struct lr_petsird_span span = {.list = reader->list,
                                    .count =
                                        most < reader->longest_span ? most : reader->longest_span,
@@ -276,6 +348,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     int64_t bytes = lr_petsird_measure(&batch->plan, span.bytes, at_hand, span.count);
     while (bytes < 0 && any) {
         LR_TRY(lr_yardl_more(input, &any));
+        batch = reader->batch;
         span.bytes = lr_yardl_at_hand(input, &at_hand);
         bytes = lr_petsird_measure(&batch->plan, span.bytes, at_hand, span.count);
     }
@@ -286,7 +359,7 @@ static lr_status add_span(struct reader *reader, int64_t most, int64_t *count)
     span.end = span.bytes + bytes;
     LR_TRY(lr_petsird_batch_add(batch, &span));
     lr_yardl_move(input, bytes);
-    return batch->num_events >= LR_PETSIRD_BATCH ? hand_on(reader) : LR_OK;
+    return batch->num_events >= LR_PETSIRD_BATCH ? turn(reader) : LR_OK;
 }
 
 static lr_status take_many(struct reader *reader, int64_t *left)
@@ -306,9 +379,9 @@ static lr_status take_type(struct reader *reader, const struct lr_yardl_type *ty
 {
     struct lr_petsird_plan plan;
     reader->is_planned = lr_petsird_plan_of(type, &plan);
-    if (!lr_petsird_same_plan(&plan, &reader->batch.plan)) {
+    if (!lr_petsird_same_plan(&plan, &reader->batch->plan)) {
         LR_TRY(hand_on(reader));
-        reader->batch.plan = plan;
+        reader->batch->plan = plan;
     }
     if (reader->is_planned) {
         const int64_t most = reader->bytes_at_once / (LR_YARDL_LONGEST * plan.num_values);
@@ -518,7 +591,7 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     LR_TRY(lr_petsird_fill_info(petsird, info));
     return lr_petsird_has_kinds(petsird)
                ? lr_petsird_fill_kinds(
-                     petsird, reader->batch.crystals.crystal_of,
+                     petsird, reader->crystals.crystal_of,
                      scanner != NULL ? scanner->num_crystals : (int)petsird->num_crystals, info)
                : LR_OK;
 }
@@ -611,6 +684,16 @@ static int64_t bytes_at_once(const struct lr_yardl_input *input)
                                       : bytes;
 }
 
+static void open_batches(struct reader *reader)
+{
+    const int threads = reader->source->threads;
+    for (int k = 0; k < 2; k++) {
+        reader->batches[k].crystals = &reader->crystals;
+        reader->batches[k].threads = threads > 0 ? threads : lr_num_processors();
+    }
+    reader->batch = &reader->batches[0];
+}
+
 static lr_status read_all(struct reader *reader)
 {
     LR_TRY(lr_petsird_open(&reader->petsird, reader->source->path, reader->source->log));
@@ -623,12 +706,11 @@ static lr_status read_all(struct reader *reader)
         return LR_OK;
     }
     warn_header(&reader->petsird);
-    reader->batch.crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
-    reader->batch.threads =
-        reader->source->threads > 0 ? reader->source->threads : lr_num_processors();
+    reader->crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
+    open_batches(reader);
     reader->bytes_at_once = bytes_at_once(reader->petsird.input);
     LR_TRY(lr_yardl_widen(reader->petsird.input, reader->bytes_at_once));
-    lr_yardl_listen(reader->petsird.input, hand_on, reader);
+    lr_yardl_listen(reader->petsird.input, hand_on, turn, reader);
     LR_TRY(take_blocks(reader));
     LR_TRY(lr_event_stream_flush(reader->stream));
     warn_events(reader);
@@ -639,11 +721,14 @@ static lr_status read_all(struct reader *reader)
 lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stream *stream)
 {
     struct reader reader = {.source = source, .stream = stream, .counts = &stream->info->counts};
-    reader.batch.crystals.petsird = &reader.petsird;
+    reader.crystals.petsird = &reader.petsird;
     const lr_status status = read_all(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
-    free(reader.batch.crystals.crystal_of);
-    lr_petsird_batch_finish(&reader.batch);
+    free(reader.crystals.crystal_of);
+    lr_background_wait(&reader.decoding.working); /* of a reading that has failed */
+    for (int k = 0; k < 2; k++) {
+        lr_petsird_batch_finish(&reader.batches[k]);
+    }
     lr_petsird_close(&reader.petsird);
     return status;
 }

@@ -82,21 +82,28 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input);
 
 /* --- many bytes at once --- */
 
-/* Lets that many bytes of the file, or all of it where it is shorter, be at hand at a time; a file begins
- * with 64 KiB. errors: LR_FAILED without memory, what `leave` returns. */
+/* Lets that many bytes of the file, or all of it where it is shorter, be at hand at a time, and those before them stay
+ * a while; a file begins with 64 KiB. errors: LR_FAILED without memory, what `settle` returns. */
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes);
 
-/* `leave` (NULL = none) is called before bytes that were at hand go, and before an error is told: what was
- * put off can be done then. Where it fails that is what the caller of a function below gets, and nothing
- * more is told. */
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*leave)(void *user), void *user);
+/* `settle` (NULL = none) is called before bytes that were at hand go, and before an error is told: what was
+ * put off can be done then. `turn` (NULL = settle) is called by lr_yardl_more, after which the bytes that were at
+ * hand stay until it is called again. Where one fails that is what the caller of a function below gets, and
+ * nothing more is told. */
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user),
+                     lr_status (*turn)(void *user), void *user);
 
-/* The bytes at hand from where the file is read; they stay until `leave` is called. */
+/* The bytes at hand from where the file is read; they stay until `settle` or `turn` is called. */
 const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count);
 
 /* Fetches bytes behind those at hand; any: whether there were more, which one byte at a time tells why
- * not. errors: what `leave` returns. */
+ * not. errors: what `turn` returns. */
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
+
+/* Which of two buffers has the bytes at hand; and the other one's come to hand, as they were left, until this is
+ * called again, with no other bytes fetched in between. */
+const void *lr_yardl_buffer(const struct lr_yardl_input *input);
+void lr_yardl_swap(struct lr_yardl_input *input);
 
 /* Goes forward, or back where that is negative, among the bytes at hand. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);

@@ -27,8 +27,13 @@ struct lr_yardl_input {
     int64_t size, at; /* bytes of the file, and of those the ones that were taken */
     size_t filled, used, room;
     unsigned char *buffer; /* owned [room] */
-    lr_status (*leave)(void *user);
-    void *user; /* of leave */
+    struct {
+        unsigned char *buffer; /* owned [room]; NULL = there is no other one */
+        size_t filled, used;
+        int64_t at;
+    } other; /* the bytes that were at hand before */
+    lr_status (*leave)(void *user), (*turn)(void *user);
+    void *user; /* of both */
 };
 
 /* --- bytes --- */
@@ -125,23 +130,44 @@ static lr_status take_unsigned(struct lr_yardl_input *input, uint64_t *value)
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
 {
     const int64_t wanted = bytes < input->size ? bytes : input->size;
-    if (wanted <= (int64_t)input->room) {
-        return LR_OK;
-    }
     LR_TRY(leave(input));
-    unsigned char *wider = lr_resize(input->buffer, wanted, 1, "a file's buffer", input->log);
-    if (wider == NULL) {
-        return LR_FAILED;
+    if (wanted > (int64_t)input->room) {
+        unsigned char *wider = lr_resize(input->buffer, wanted, 1, "a file's buffer", input->log);
+        LR_TRY(wider != NULL ? LR_OK : LR_FAILED);
+        input->buffer = wider;
+        input->room = (size_t)wanted;
     }
-    input->buffer = wider;
-    input->room = (size_t)wanted;
-    return LR_OK;
+    free(input->other.buffer);
+    input->other.buffer = lr_alloc((int64_t)input->room, 1, "a file's buffer", input->log);
+    return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*hand_on)(void *user), void *user)
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user),
+                     lr_status (*turn)(void *user), void *user)
 {
-    input->leave = hand_on;
+    input->leave = settle;
+    input->turn = turn;
     input->user = user;
+}
+
+const void *lr_yardl_buffer(const struct lr_yardl_input *input)
+{
+    return input->buffer;
+}
+
+void lr_yardl_swap(struct lr_yardl_input *input)
+{
+    unsigned char *const buffer = input->buffer;
+    const size_t filled = input->filled, used = input->used;
+    const int64_t at = input->at;
+    input->buffer = input->other.buffer;
+    input->filled = input->other.filled;
+    input->used = input->other.used;
+    input->at = input->other.at;
+    input->other.buffer = buffer;
+    input->other.filled = filled;
+    input->other.used = used;
+    input->other.at = at;
 }
 
 const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_t *count)
@@ -150,12 +176,27 @@ const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_
     return input->buffer + input->used;
 }
 
-lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
+/* What is left of the bytes at hand goes to the begin of the other buffer, which comes to hand. */
+static void turn_over(struct lr_yardl_input *input)
 {
     const size_t there = input->filled - input->used;
-    LR_TRY(leave(input));
-    memmove(input->buffer, input->buffer + input->used, there);
-    input->used = 0;
+    memcpy(input->other.buffer, input->buffer + input->used, there);
+    input->other.filled = there;
+    input->other.used = 0;
+    input->other.at = input->at;
+    lr_yardl_swap(input);
+}
+
+lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
+{
+    LR_TRY(input->turn != NULL ? input->turn(input->user) : leave(input));
+    const size_t there = input->filled - input->used;
+    if (input->other.buffer != NULL) {
+        turn_over(input);
+    } else {
+        memmove(input->buffer, input->buffer + input->used, there);
+        input->used = 0;
+    }
     input->filled = there + fread(input->buffer + there, 1, input->room - there, input->file);
     *any = input->filled > there;
     return LR_OK;
@@ -252,6 +293,7 @@ void lr_yardl_close(struct lr_yardl_input *input)
         fclose(input->file);
     }
     free(input->buffer);
+    free(input->other.buffer);
     free(input->path);
     free(input);
 }

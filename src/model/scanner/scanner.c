@@ -117,7 +117,7 @@ int lr_scanner_module_of(const lr_scanner *scanner, int crystal)
     int low = 0, high = scanner->num_modules;
     /* Modules mostly have as many crystals as each other. */
     if (crystal >= 0 && crystal < scanner->num_crystals) {
-        const int guess = (int)((int64_t)crystal * high / scanner->num_crystals);
+        const int guess = (int)((crystal + 0.5) * high / scanner->num_crystals);
         if (scanner->first_crystal[guess] <= crystal &&
             crystal < scanner->first_crystal[guess + 1]) {
             return guess;
