@@ -159,17 +159,19 @@ static lr_status sort_events(struct recon *recon)
 }
 
 /* What measured means: each event once, or as often as its weight says. */
-static lr_status weigh_events(struct recon *recon)
+static void weigh_events(void *user)
 {
-    const lr_lors *layout = lr_operator_get_info(recon->setup.op)->lors;
-    recon->inputs.data = lr_lor_data_create(layout, &recon->setup.report->log);
-    if (recon->inputs.data == NULL) {
-        return report_reason(recon->setup.report);
-    }
+    const struct recon *recon = user;
     const lr_event_list *list = recon->inputs.list;
     lr_events_weights(&(lr_event_span){list->events, list->count, recon->setup.params.threads},
                       recon->inputs.data->values);
-    return LR_OK;
+}
+
+static lr_status make_data(struct recon *recon)
+{
+    const lr_lors events = {.count = recon->inputs.list->count};
+    recon->inputs.data = lr_lor_data_create(&events, &recon->setup.report->log);
+    return recon->inputs.data != NULL ? LR_OK : report_reason(recon->setup.report);
 }
 
 /* --- randoms --- */
@@ -398,9 +400,13 @@ lr_status recon_open_events(struct recon *recon)
 {
     const bool has_tof = recon->frames.has_tof;
     CLI_TRY(recon->own.frames != NULL ? recon_own_open(recon) : sort_events(recon));
-    CLI_TRY(make_operator(recon, has_tof));
+    CLI_TRY(make_data(recon));
+    struct lr_background weighing = {.body = NULL};
+    lr_background_start(&weighing, weigh_events, recon);
+    const lr_status status = make_operator(recon, has_tof);
+    lr_background_wait(&weighing);
+    CLI_TRY(status);
     say_operator(recon, has_tof);
-    CLI_TRY(weigh_events(recon));
     CLI_TRY(find_additive(recon, has_tof));
     if (recon->frames.count == 0) {
         forget_events(recon);

@@ -463,6 +463,12 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *pa
     if (op->sensitivity == NULL) {
         LR_TRY(keep(op));
     }
+    if (image->values != NULL) {
+        for (int64_t v = 0; v < image->count; v++) {
+            lr_number_put(image, v, share * (double)op->sensitivity[v]);
+        }
+        return LR_OK;
+    }
     LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
     for (int64_t v = 0; v < scaled.count; v++) {
         lr_number_put(&scaled, v, share * (double)op->sensitivity[v]);

@@ -4,14 +4,19 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/parallel.h"
 #include "model/lors/lor_check.h"
 #include "recon/lor_cursor.h"
 
 #include <float.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { MEASURED = 0, ADDITIVE };
+
+/* Values that a thread looks at in one go, and how many are worth threads. */
+enum { VALUES_AT_ONCE = 1 << 14, MANY_VALUES = 1 << 20 };
 
 static const char *const names[2] = {"the measured counts", "the additive term"};
 
@@ -91,6 +96,40 @@ static const float *find_array(const struct lr_compared *compared, const struct 
     return data->values + (subset->runs != NULL ? subset->runs[0].first : 0);
 }
 
+struct uniform {
+    const float *values;
+    atomic_bool is_broken;
+};
+
+static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct uniform *uniform = user;
+    const float *values = uniform->values, first = values[0];
+    int any = 0;
+    (void)worker;
+    if (atomic_load(&uniform->is_broken)) {
+        return;
+    }
+    for (int64_t k = begin; k < end; k++) {
+        any |= values[k] != first;
+    }
+    if (any) {
+        atomic_store(&uniform->is_broken, true);
+    }
+}
+
+/* As counts of list mode are, each of which is 1: a device has these without their crossing to it. */
+static bool is_uniform(const float *values, int64_t count)
+{
+    struct uniform uniform = {.values = values};
+    atomic_init(&uniform.is_broken, false);
+    if (count > 0) {
+        lr_parallel_for(count > MANY_VALUES ? lr_num_processors() : 1, count, VALUES_AT_ONCE,
+                        look_at_share, &uniform);
+    }
+    return count > 0 && !atomic_load(&uniform.is_broken);
+}
+
 static lr_status hold(struct lr_compared *compared, const struct lr_subset *subset, int which,
                       lr_vector *held)
 {
@@ -109,7 +148,9 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
                                                 .name = names[which],
                                                 .log = compared->subsets->params->log},
                             held));
-    return lr_vector_copy(&host, held);
+    const float *values = host.values;
+    return is_uniform(values, host.count) ? lr_vector_fill(held, values[0])
+                                          : lr_vector_copy(&host, held);
 }
 
 static lr_status make_scratch(struct lr_compared *compared, int which)

@@ -36,7 +36,8 @@ static int reset(void **state)
 {
     (void)state;
     test_log_init(&test);
-    fake_cuda = (struct fake_cuda){.current = FAKE_CURRENT, .renders = 0};
+    fake_cuda = (struct fake_cuda){.renders = 0};
+    fake_current = FAKE_CURRENT;
     return 0;
 }
 
@@ -45,7 +46,7 @@ static int check_left(void **state)
 {
     (void)state;
     assert_int_equal(fake_cuda.held, 0);
-    assert_int_equal(fake_cuda.current, FAKE_CURRENT);
+    assert_int_equal(fake_current, FAKE_CURRENT);
     return 0;
 }
 
@@ -156,7 +157,7 @@ static void every_call_may_fail(void **state)
         told += status != LR_OK;
         unheard += !is_heard;
         assert_true(status == LR_OK || (is_heard && test.status == status));
-        assert_int_equal(fake_cuda.current, FAKE_CURRENT);
+        assert_int_equal(fake_current, FAKE_CURRENT);
         assert_true(fake_cuda.held == 0 || status == LR_OK);
         fake_forget();
     }
@@ -250,9 +251,9 @@ static void wrapped_memory_is_left_alone(void **state)
     void *block;
     lr_place *place = open_cuda();
     lr_vector wrapped;
-    fake_cuda.current = 0;
+    fake_current = 0;
     assert_int_equal(cudaMalloc(&block, COUNT * sizeof(float)), cudaSuccess);
-    fake_cuda.current = FAKE_CURRENT;
+    fake_current = FAKE_CURRENT;
     const lr_vector_params params = {.place = place, .count = COUNT, .log = &test.log};
     assert_int_equal(lr_vector_wrap_cuda(&params, block, &wrapped), LR_OK);
     assert_int_equal(lr_vector_fill(&wrapped, 4.0), LR_OK);
@@ -261,9 +262,9 @@ static void wrapped_memory_is_left_alone(void **state)
     assert_int_equal(cudaStreamSynchronize(lr_place_get_info(place).cuda_stream), cudaSuccess);
     assert_true(((float *)block)[COUNT - 1] == 4.0f);
     lr_place_close(place);
-    fake_cuda.current = 0;
+    fake_current = 0;
     cudaFree(block);
-    fake_cuda.current = FAKE_CURRENT;
+    fake_current = FAKE_CURRENT;
 }
 
 /* A copy between OpenGL and CUDA is lent once, and asks the host for no number. */

@@ -10,13 +10,28 @@
 #include "vector/kinds.h"
 
 #include <cuda_runtime_api.h>
+#include <pthread.h>
 
-struct fake_cuda fake_cuda = {.current = FAKE_CURRENT, .renders = -1};
+struct fake_cuda fake_cuda = {.renders = -1};
+__thread int fake_current = FAKE_CURRENT;
+
+/* Of fake_cuda, and of what is held. */
+static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
+
+static void add_to(int *number, int more)
+{
+    pthread_mutex_lock(&mutex);
+    *number += more;
+    pthread_mutex_unlock(&mutex);
+}
 
 int fake_fault(void)
 {
+    pthread_mutex_lock(&mutex);
     fake_cuda.calls++;
-    return fake_cuda.fails_in > 0 && --fake_cuda.fails_in == 0 ? cudaErrorMemoryAllocation : 0;
+    const bool fails = fake_cuda.fails_in > 0 && --fake_cuda.fails_in == 0;
+    pthread_mutex_unlock(&mutex);
+    return fails ? cudaErrorMemoryAllocation : 0;
 }
 
 void fake_fail_in(int calls)
@@ -55,7 +70,7 @@ cudaError_t cudaGetDeviceCount(int *count)
 cudaError_t cudaGetDevice(int *device)
 {
     TRY_CALL();
-    *device = fake_cuda.current;
+    *device = fake_current;
     return cudaSuccess;
 }
 
@@ -66,7 +81,7 @@ cudaError_t cudaSetDevice(int device)
     if (device != FAKE_CURRENT) {
         TRY_CALL();
     }
-    fake_cuda.current = device;
+    fake_current = device;
     return cudaSuccess;
 }
 
@@ -103,6 +118,7 @@ static struct held {
     int device;   /* OF_HOST: streams and events, too */
 } all_held[MOST_HELD];
 
+/* With the mutex. */
 static struct held *find_held(const void *memory)
 {
     for (int k = 0; k < MOST_HELD; k++) {
@@ -113,28 +129,49 @@ static struct held *find_held(const void *memory)
     return NULL;
 }
 
+/* Whether there was room for it, and it was not there. */
+static bool add_held(void *memory, int device)
+{
+    pthread_mutex_lock(&mutex);
+    struct held *held = find_held(NULL);
+    const bool is_new = find_held(memory) == NULL && held != NULL;
+    if (is_new) {
+        *held = (struct held){memory, device};
+        fake_cuda.held++;
+    }
+    pthread_mutex_unlock(&mutex);
+    return is_new;
+}
+
+/* Whether it was there, of that device. */
+static bool remove_held(void *memory, int device)
+{
+    pthread_mutex_lock(&mutex);
+    struct held *held = find_held(memory);
+    const bool was_there = memory != NULL && held != NULL && held->device == device;
+    if (was_there) {
+        *held = (struct held){0};
+        fake_cuda.held--;
+    }
+    pthread_mutex_unlock(&mutex);
+    return was_there;
+}
+
 /* Aligned as memory of CUDA is, and no number that was put there. */
 static void *hold(size_t bytes, int device)
 {
     const size_t whole = (bytes + 255) / 256 * 256;
-    struct held *held = find_held(NULL);
-    assert_non_null(held);
-    *held = (struct held){aligned_alloc(256, whole), device};
-    assert_non_null(held->memory);
-    memset(held->memory, 0xff, whole);
-    fake_cuda.held++;
-    return held->memory;
+    void *memory = aligned_alloc(256, whole);
+    assert_non_null(memory);
+    memset(memory, 0xff, whole);
+    assert_true(add_held(memory, device));
+    return memory;
 }
 
 static void let_go(void *memory, int device)
 {
-    struct held *held = find_held(memory);
-    assert_non_null(memory);
-    assert_non_null(held);
-    assert_int_equal(held->device, device);
+    assert_true(remove_held(memory, device));
     free(memory);
-    *held = (struct held){0};
-    fake_cuda.held--;
 }
 
 void fake_forget(void)
@@ -154,13 +191,13 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
     if (bytes >> 33 > 0) {
         return cudaErrorMemoryAllocation;
     }
-    *memory = hold(bytes, fake_cuda.current);
+    *memory = hold(bytes, fake_current);
     return cudaSuccess;
 }
 
 cudaError_t cudaFree(void *memory)
 {
-    let_go(memory, fake_cuda.current);
+    let_go(memory, fake_current);
     return cudaSuccess;
 }
 
@@ -184,21 +221,13 @@ cudaError_t cudaHostRegister(void *memory, size_t bytes, unsigned flags)
     assert_true(bytes > 0);
     assert_int_equal(flags, cudaHostRegisterDefault);
     TRY_CALL();
-    struct held *held = find_held(NULL);
-    assert_null(find_held(memory));
-    assert_non_null(held);
-    *held = (struct held){memory, PINNED};
-    fake_cuda.held++;
+    assert_true(add_held(memory, PINNED));
     return cudaSuccess;
 }
 
 cudaError_t cudaHostUnregister(void *memory)
 {
-    struct held *held = find_held(memory);
-    assert_non_null(held);
-    assert_int_equal(held->device, PINNED);
-    *held = (struct held){0};
-    fake_cuda.held--;
+    assert_true(remove_held(memory, PINNED));
     return cudaSuccess;
 }
 
@@ -206,11 +235,13 @@ cudaError_t cudaPointerGetAttributes(struct cudaPointerAttributes *attributes, c
 {
     TRY_CALL();
     const void *begin = (const void *)((uintptr_t)memory & ~(uintptr_t)255);
+    pthread_mutex_lock(&mutex);
     const struct held *held = memory != NULL ? find_held(begin) : NULL;
-    const bool is_device = held != NULL && held->device >= 0;
-    *attributes = (struct cudaPointerAttributes){is_device ? cudaMemoryTypeDevice
-                                                           : cudaMemoryTypeUnregistered,
-                                                 is_device ? held->device : -1};
+    const int device = held != NULL ? held->device : OF_HOST;
+    pthread_mutex_unlock(&mutex);
+    const bool is_device = device >= 0;
+    *attributes = (struct cudaPointerAttributes){
+        is_device ? cudaMemoryTypeDevice : cudaMemoryTypeUnregistered, is_device ? device : -1};
     return cudaSuccess;
 }
 
@@ -303,7 +334,7 @@ static cudaError_t tell(cudaStream_t stream, const struct step *step)
 {
     struct fake_stream *to = stream_of(stream);
     TRY_CALL();
-    assert_int_not_equal(fake_cuda.current, FAKE_CURRENT);
+    assert_int_not_equal(fake_current, FAKE_CURRENT);
     if (to->told - to->done == MOST_STEPS) {
         run_until(to, to->done + 1);
     }
@@ -314,35 +345,35 @@ static cudaError_t tell(cudaStream_t stream, const struct step *step)
 int fake_launch(void (*run)(const lr_cuda_vector_pass *pass), const lr_cuda_vector_pass *pass,
                 void *stream)
 {
-    fake_cuda.launches++;
+    add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.run = run, .pass = *pass});
 }
 
 int fake_launch_differences(void (*find)(const lr_cuda_differences_pass *pass),
                             const lr_cuda_differences_pass *pass, void *stream)
 {
-    fake_cuda.launches++;
+    add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.find = find, .differences = *pass});
 }
 
 int fake_launch_join(void (*join)(const lr_cuda_join_pass *pass), const lr_cuda_join_pass *pass,
                      void *stream)
 {
-    fake_cuda.launches++;
+    add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.join = join, .joined = *pass});
 }
 
 int fake_launch_convolve(void (*convolve)(const lr_cuda_convolve_pass *pass),
                          const lr_cuda_convolve_pass *pass, void *stream)
 {
-    fake_cuda.launches++;
+    add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.convolve = convolve, .convolution = *pass});
 }
 
 int fake_launch_terms(void (*add)(const lr_cuda_terms_pass *pass), const lr_cuda_terms_pass *pass,
                       void *stream)
 {
-    fake_cuda.launches++;
+    add_to(&fake_cuda.launches, 1);
     return tell(stream, &(struct step){.add = add, .terms = *pass});
 }
 
@@ -385,7 +416,7 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream)
 {
     assert_int_equal(stream->told, stream->done);
     let_go(stream, OF_HOST);
-    fake_cuda.destroyed++;
+    add_to(&fake_cuda.destroyed, 1);
     return cudaSuccess;
 }
 
@@ -484,7 +515,7 @@ lr_status lr_cuda_take(const struct lr_cuda_object *objects, int count, struct g
         end_lending(bytes);
         return status;
     }
-    fake_cuda.lent++;
+    add_to(&fake_cuda.lent, 1);
     return LR_OK;
 }
 

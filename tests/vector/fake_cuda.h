@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * A CUDA runtime whose devices are the machine's memory, and streams that do nothing before somebody
- * waits for them: what is read, freed or handed to OpenGL too early shows. Link fake_cuda.c and
+ * waits for them: what is read, freed or handed to OpenGL too early shows. Threads may use it, each its own streams. Link fake_cuda.c and
  * cuda_on_cpu.cpp in place of the runtime, of lend.c and of vectors.cu. */
 #ifndef LR_TEST_FAKE_CUDA_DEVICE_H
 #define LR_TEST_FAKE_CUDA_DEVICE_H
@@ -17,7 +17,6 @@ extern "C" {
 enum { FAKE_DEVICES = 2, FAKE_CURRENT = 2 };
 
 struct fake_cuda {
-    int current;    /* device of the thread; FAKE_CURRENT before any call, and after it */
     int renders;    /* device that OpenGL draws on; -1: none */
     int held;       /* blocks, streams and events that are not given back */
     int fails_in;   /* calls until one fails, and no other; 0: none does */
@@ -28,6 +27,9 @@ struct fake_cuda {
     bool is_absent; /* there is no device */
 };
 extern struct fake_cuda fake_cuda;
+
+/* Device of the thread; FAKE_CURRENT before any call, and after it. */
+extern __thread int fake_current;
 
 /* Gives back all that is held. */
 void fake_forget(void);

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/pieces.h"
 #include "cuda_interop/listmode/tables.h"
 #include "vector/place.h"
 
@@ -15,10 +16,6 @@
 
 /* Of an event: three arrays as they come and as they go, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
-
-/* Events that go to the device together, by two pieces of page-locked memory in turn: while one is on its way,
- * processors fill the other. */
-enum { PIECE = 1 << 20, NUM_PIECES = 2 };
 
 /* Of an event that stays. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
@@ -33,11 +30,6 @@ struct held {
     int device;
 };
 
-struct piece {
-    int32_t *arrays[NUM_ARRAYS]; /* [PIECE] page-locked, of one allocation */
-    cudaEvent_t sent;
-};
-
 struct arranging {
     const struct lr_listmode_backend_params *params;
     struct lr_listmode_events *events;
@@ -46,9 +38,7 @@ struct arranging {
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
-    struct piece pieces[NUM_PIECES];
-    int64_t piece_events;
-    int next, threads;
+    struct lr_cuda_list_pieces own, *pieces; /* own: where there is no backend that keeps some */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
     struct held *held; /* in place of `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
@@ -202,40 +192,9 @@ static lr_status open_pass(struct arranging *at)
     return has_all ? status : LR_FAILED;
 }
 
-static lr_status open_pieces(struct arranging *at, int64_t longest)
-{
-    at->piece_events = longest < PIECE ? longest : PIECE;
-    for (int k = 0; k < NUM_PIECES; k++) {
-        struct piece *piece = &at->pieces[k];
-        void *memory;
-        LR_TRY(check(at, (int)cudaEventCreateWithFlags(&piece->sent, cudaEventDisableTiming)));
-        if (cudaMallocHost(&memory, (size_t)at->piece_events * NUM_ARRAYS * sizeof(int32_t)) !=
-            cudaSuccess) {
-            (void)cudaGetLastError(); /* the host arranges them */
-            return LR_FAILED;
-        }
-        for (int array = 0; array < NUM_ARRAYS; array++) {
-            piece->arrays[array] = (int32_t *)memory + array * at->piece_events;
-        }
-    }
-    return LR_OK;
-}
-
-static void close_pieces(struct arranging *at)
-{
-    for (int k = 0; k < NUM_PIECES; k++) {
-        if (at->pieces[k].arrays[0] != NULL) {
-            cudaFreeHost(at->pieces[k].arrays[0]);
-        }
-        if (at->pieces[k].sent != NULL) {
-            cudaEventDestroy(at->pieces[k].sent);
-        }
-    }
-}
-
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
-    LR_TRY(open_pieces(at, longest));
+    LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
     for (int k = 0; k < NUM_CLOCKS; k++) {
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
     }
@@ -245,7 +204,7 @@ static lr_status open_arranging(struct arranging *at, int64_t longest)
 static void close_arranging(struct arranging *at)
 {
     (void)cudaStreamSynchronize(at->stream);
-    close_pieces(at);
+    lr_cuda_list_pieces_finish(&at->own);
     lr_cuda_list_free(&at->memory);
     for (int k = 0; k < NUM_CLOCKS; k++) {
         if (at->clock[k] != NULL) {
@@ -366,36 +325,18 @@ static lr_status add_seconds(const struct arranging *at, int begin, double *seco
     return LR_OK;
 }
 
-/* Events begin .. end - 1, to where they stand in the range. */
-static lr_status send_piece(struct arranging *at, int64_t first, int64_t begin, int64_t end)
-{
-    const struct piece *piece = &at->pieces[at->next];
-    at->next = (at->next + 1) % NUM_PIECES;
-    LR_TRY(check(at, (int)cudaEventSynchronize(piece->sent)));
-    LR_TRY(lr_listmode_events_take(
-        at->events,
-        &(struct lr_listmode_piece){.begin = begin,
-                                    .end = end,
-                                    .threads = at->threads,
-                                    .crystals = {piece->arrays[0], piece->arrays[1]},
-                                    .tof_mm = (float *)(void *)piece->arrays[2]},
-        at->params->log));
-    for (int k = 0; k < NUM_ARRAYS; k++) {
-        LR_TRY(copy(at, at->from[k] + (begin - first), piece->arrays[k],
-                    (end - begin) * (int64_t)sizeof(int32_t)));
-    }
-    return check(at, (int)cudaEventRecord(piece->sent, at->stream));
-}
-
 static lr_status send_range(struct arranging *at, int64_t r)
 {
-    const int64_t first = at->events->offsets[r], end = at->events->offsets[r + 1];
-    for (int64_t begin = first; begin < end; begin += at->piece_events) {
-        const int64_t left = end - begin;
-        LR_TRY(send_piece(at, first, begin,
-                          begin + (left < at->piece_events ? left : at->piece_events)));
-    }
-    return LR_OK;
+    const struct lr_listmode_backend_params *params = at->params;
+    return lr_cuda_list_pieces_send(
+        at->pieces, &(struct lr_cuda_list_sending){
+                        .events = at->events,
+                        .begin = at->events->offsets[r],
+                        .end = at->events->offsets[r + 1],
+                        .to = {at->from[0], at->from[1], at->from[2]},
+                        .stream = at->stream,
+                        .threads = params->threads > 0 ? params->threads : lr_num_processors(),
+                        .log = params->log});
 }
 
 static lr_status arrange_range(struct arranging *at, int64_t r)
@@ -454,10 +395,10 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
 lr_status lr_listmode_cuda_arrange(struct lr_listmode_events *events,
                                    const struct lr_listmode_backend_params *params)
 {
-    struct arranging at = {.params = params,
-                           .events = events,
-                           .stream = params->place->cuda_stream,
-                           .threads = params->threads > 0 ? params->threads : lr_num_processors()};
+    struct arranging at = {
+        .params = params, .events = events, .stream = params->place->cuda_stream};
+    at.pieces = params->stands_for != NULL ? lr_cuda_list_pieces_of(params->stands_for) : NULL;
+    at.pieces = at.pieces != NULL ? at.pieces : &at.own;
     int64_t longest = 0;
     for (int64_t r = 0; r < events->layout.num_pairs; r++) {
         const int64_t count = events->offsets[r + 1] - events->offsets[r];

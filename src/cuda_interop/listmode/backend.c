@@ -8,6 +8,7 @@
 #include "cuda_interop/lend.h"
 #include "cuda_interop/listmode/exact.h"
 #include "cuda_interop/listmode/order.h"
+#include "cuda_interop/listmode/pieces.h"
 #include "cuda_interop/listmode/steps.h"
 #include "cuda_interop/listmode/stream.h"
 #include "cuda_interop/listmode/visit.h"
@@ -61,6 +62,7 @@ struct listmode_cuda {
     int64_t num_timed;
     double last_s, all_s;           /* what has been read */
     struct room image, values, map; /* of the host, copied */
+    struct lr_cuda_list_pieces pieces;
 };
 
 /* --- with the device current --- */
@@ -518,6 +520,7 @@ static void release(struct listmode_cuda *cuda)
 {
     (void)cudaStreamSynchronize(cuda->stream);
     lr_cuda_list_stream_finish(&cuda->streaming);
+    lr_cuda_list_pieces_finish(&cuda->pieces);
     lr_cuda_list_free(&cuda->memory);
     free_room(&cuda->image);
     free_room(&cuda->values);
@@ -775,18 +778,24 @@ static lr_status open_cuda(struct listmode_cuda *cuda)
     return leave(cuda, open_here(cuda));
 }
 
+static const struct lr_backend_fns backend_fns = {.name = "cuda",
+                                                  .has_parts = true,
+                                                  .voxel_bytes = 20,
+                                                  .forward = forward,
+                                                  .back = back,
+                                                  .rows = rows,
+                                                  .device_seconds = device_seconds,
+                                                  .device_clock = device_clock,
+                                                  .destroy = destroy};
+
+struct lr_cuda_list_pieces *lr_cuda_list_pieces_of(const struct lr_backend *backend)
+{
+    return backend->fns == &backend_fns ? &((struct listmode_cuda *)backend->self)->pieces : NULL;
+}
+
 lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *params,
                                   struct lr_backend *backend)
 {
-    static const struct lr_backend_fns fns = {.name = "cuda",
-                                              .has_parts = true,
-                                              .voxel_bytes = 20,
-                                              .forward = forward,
-                                              .back = back,
-                                              .rows = rows,
-                                              .device_seconds = device_seconds,
-                                              .device_clock = device_clock,
-                                              .destroy = destroy};
     struct listmode_cuda *cuda = lr_alloc(1, sizeof(*cuda), "the cuda backend", params->log);
     if (cuda == NULL) {
         return LR_FAILED;
@@ -799,7 +808,7 @@ lr_status lr_listmode_cuda_create(const struct lr_listmode_backend_params *param
         destroy(cuda);
         return status;
     }
-    backend->fns = &fns;
+    backend->fns = &backend_fns;
     backend->self = cuda;
     backend->place = params->place;
     backend->is_gpu = true;

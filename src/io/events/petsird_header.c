@@ -16,6 +16,36 @@
 
 /* --- numbers --- */
 
+static void include(struct lr_petsird_range *range, double value)
+{
+    range->low = range->count == 0 || value < range->low ? value : range->low;
+    range->high = range->count == 0 || value > range->high ? value : range->high;
+    range->count++;
+}
+
+/* `count` floats of 4 bytes in a row, of which a header may have millions. */
+static lr_status survey_floats(struct lr_yardl_input *input, const struct lr_yardl_type *type,
+                               int64_t count, struct lr_petsird_range *range)
+{
+    for (int64_t left = count; left > 0;) {
+        int64_t at_hand;
+        const unsigned char *bytes = lr_yardl_at_hand(input, &at_hand);
+        const int64_t whole = at_hand / 4 < left ? at_hand / 4 : left;
+        for (int64_t k = 0; k < whole; k++) {
+            include(range, lr_yardl_float(bytes + 4 * k));
+        }
+        lr_yardl_move(input, 4 * whole);
+        left -= whole;
+        if (left > 0) { /* what is cut by the end of the bytes at hand */
+            double value;
+            LR_TRY(lr_yardl_number(input, type, &value));
+            include(range, value);
+            left--;
+        }
+    }
+    return LR_OK;
+}
+
 /* Smallest and largest of all floats within a value, however nested; other numbers are none. */
 static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                         struct lr_petsird_range *range)
@@ -27,12 +57,13 @@ static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type
     case LR_YARDL_FLOAT32:
     case LR_YARDL_FLOAT64:
         LR_TRY(lr_yardl_number(input, type, &value));
-        range->low = range->count == 0 || value < range->low ? value : range->low;
-        range->high = range->count == 0 || value > range->high ? value : range->high;
-        range->count++;
+        include(range, value);
         return LR_OK;
     case LR_YARDL_LIST:
         LR_TRY(lr_yardl_list(input, type, &list));
+        if (list.item->kind == LR_YARDL_FLOAT32) {
+            return survey_floats(input, list.item, list.count, range);
+        }
         for (int64_t k = 0; k < list.count; k++) {
             LR_TRY(survey(input, list.item, range));
         }
@@ -227,9 +258,8 @@ static lr_status take_calibration(void *user, struct lr_yardl_input *input,
 
 static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
 {
-    for (int64_t k = 0; k < count; k++, range->count++) {
-        range->low = range->count == 0 || values[k] < range->low ? values[k] : range->low;
-        range->high = range->count == 0 || values[k] > range->high ? values[k] : range->high;
+    for (int64_t k = 0; k < count; k++) {
+        include(range, values[k]);
     }
 }
 

@@ -10,6 +10,8 @@
 
 #include <lr/log.h>
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
 
 /* --- the schema --- */
 
@@ -104,6 +106,16 @@ lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any);
  * called again, with no other bytes fetched in between. */
 const void *lr_yardl_buffer(const struct lr_yardl_input *input);
 void lr_yardl_swap(struct lr_yardl_input *input);
+
+/* A float of 4 bytes that are at hand. */
+static inline double lr_yardl_float(const unsigned char *bytes)
+{
+    const uint32_t bits = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                          (uint32_t)bytes[3] << 24;
+    float single;
+    memcpy(&single, &bits, sizeof(single));
+    return single;
+}
 
 /* Goes forward, or back where that is negative, among the bytes at hand. */
 void lr_yardl_move(struct lr_yardl_input *input, int64_t bytes);

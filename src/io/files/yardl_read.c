@@ -335,10 +335,7 @@ static lr_status take_float(struct lr_yardl_input *input, int bytes, double *val
     unsigned char raw[8];
     LR_TRY(take_bytes(input, raw, bytes));
     if (bytes == 4) {
-        const uint32_t bits = (uint32_t)little_endian(raw, 4);
-        float single;
-        memcpy(&single, &bits, 4);
-        *value = single;
+        *value = lr_yardl_float(raw);
     } else {
         const uint64_t bits = little_endian(raw, 8);
         memcpy(value, &bits, 8);
