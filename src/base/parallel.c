@@ -54,7 +54,8 @@ static int start_helpers(struct helper *helpers, int num_helpers, struct loop *l
     pthread_attr_t small, *attributes = pthread_attr_init(&small) == 0 ? &small : NULL;
     int started = 0;
     if (attributes != NULL) {
-        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* else they have the usual ones */
+        (void)pthread_attr_setstacksize(attributes,
+                                        STACK_BYTES); /* else they have the usual ones */
     }
     for (; started < num_helpers; started++) {
         struct helper *helper = &helpers[started];
