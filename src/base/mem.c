@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#define _DEFAULT_SOURCE /* madvise */
 #include "base/mem.h"
 
 #include "base/cgroup.h"
 #include "base/log.h"
 
 #include <math.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -52,6 +55,25 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
         complain((double)count * (double)size, what, log);
     }
     return bigger;
+}
+
+/* Taken back at a time: about a millisecond. */
+enum { TAKEN_BACK_BYTES = 16 << 20 };
+
+/* Whole pages within the block, which nobody reads any more. */
+void lr_free_by_and_by(void *block, int64_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)block;
+    const uintptr_t first = (begin + page - 1) / page * page;
+    const uintptr_t end = (begin + (uintptr_t)bytes) / page * page;
+    if (block != NULL && bytes > TAKEN_BACK_BYTES) {
+        for (uintptr_t at = first; at < end; at += TAKEN_BACK_BYTES) {
+            const uintptr_t left = end - at;
+            (void)madvise((void *)at, left < TAKEN_BACK_BYTES ? left : TAKEN_BACK_BYTES,
+                          MADV_DONTNEED);
+        }
+    }
+    free(block);
 }
 
 char *lr_copy_string(const char *string, const lr_log *log)

@@ -13,6 +13,10 @@ void *lr_alloc(int64_t count, size_t size, const char *what, const lr_log *log);
 /* realloc to count * size; on failure the old block stays and NULL is returned, logged. */
 void *lr_resize(void *block, int64_t count, size_t size, const char *what, const lr_log *log);
 
+/* free() of a block of `bytes` from lr_alloc or lr_resize, for other threads' sake: while the system takes back much
+ * memory at once, none of them can map any, nor begin to use what it has. NULL is allowed. */
+void lr_free_by_and_by(void *block, int64_t bytes);
+
 /* A copy of a string (NULL gives NULL), or NULL, logged. */
 char *lr_copy_string(const char *string, const lr_log *log);
 

@@ -11,20 +11,13 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-struct loop {
-    atomic_llong next_share;
-    int64_t num_shares, count, grain;
-    lr_parallel_body *body;
-    void *user;
-};
-
-struct helper {
+struct lr_parallel_helper {
     pthread_t thread;
-    struct loop *loop;
+    struct lr_parallel *loop;
     int worker;
 };
 
-static void work(struct loop *loop, int worker)
+static void work(struct lr_parallel *loop, int worker)
 {
     for (;;) {
         const int64_t share = atomic_fetch_add(&loop->next_share, 1);
@@ -39,7 +32,7 @@ static void work(struct loop *loop, int worker)
 
 static void *help(void *user)
 {
-    const struct helper *helper = user;
+    const struct lr_parallel_helper *helper = user;
     work(helper->loop, helper->worker);
     return NULL;
 }
@@ -48,19 +41,17 @@ static void *help(void *user)
  * each loop, which holds up all threads that touch new memory. */
 enum { STACK_BYTES = 1 << 20 };
 
-/* Returns how many could be started. */
-static int start_helpers(struct helper *helpers, int num_helpers, struct loop *loop)
+/* As many as can be started. */
+static void start_helpers(struct lr_parallel *loop, int most)
 {
     pthread_attr_t small, *attributes = pthread_attr_init(&small) == 0 ? &small : NULL;
-    int started = 0;
     if (attributes != NULL) {
-        (void)pthread_attr_setstacksize(attributes,
-                                        STACK_BYTES); /* else they have the usual ones */
+        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* or they have usual ones */
     }
-    for (; started < num_helpers; started++) {
-        struct helper *helper = &helpers[started];
+    for (; loop->num_helpers < most; loop->num_helpers++) {
+        struct lr_parallel_helper *helper = &loop->helpers[loop->num_helpers];
         helper->loop = loop;
-        helper->worker = started + 1;
+        helper->worker = loop->num_helpers + 1;
         if (pthread_create(&helper->thread, attributes, help, helper) != 0) {
             break;
         }
@@ -68,29 +59,40 @@ static int start_helpers(struct helper *helpers, int num_helpers, struct loop *l
     if (attributes != NULL) {
         pthread_attr_destroy(attributes);
     }
-    return started;
+}
+
+void lr_parallel_begin(struct lr_parallel *loop)
+{
+    loop->grain = loop->grain < 1 ? 1 : loop->grain;
+    loop->num_shares = loop->count > 0 ? (loop->count - 1) / loop->grain + 1 : 0;
+    atomic_init(&loop->next_share, 0);
+    const int64_t useful = loop->num_shares < loop->threads ? loop->num_shares : loop->threads;
+    loop->helpers = useful > 1 ? calloc((size_t)useful - 1, sizeof(*loop->helpers)) : NULL;
+    loop->num_helpers = 0;
+    if (loop->helpers != NULL) {
+        start_helpers(loop, (int)useful - 1);
+    }
+}
+
+void lr_parallel_end(struct lr_parallel *loop)
+{
+    work(loop, 0);
+    for (int k = 0; k < loop->num_helpers; k++) {
+        pthread_join(loop->helpers[k].thread, NULL);
+    }
+    free(loop->helpers);
+    loop->helpers = NULL;
+    loop->num_helpers = 0;
 }
 
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user)
 {
-    if (count <= 0) {
-        return;
+    struct lr_parallel loop = {
+        .threads = threads, .count = count, .grain = grain, .body = body, .user = user};
+    if (count > 0) {
+        lr_parallel_begin(&loop);
+        lr_parallel_end(&loop);
     }
-    grain = grain < 1 ? 1 : grain;
-    struct loop loop = {.num_shares = (count - 1) / grain + 1,
-                        .count = count,
-                        .grain = grain,
-                        .body = body,
-                        .user = user};
-    atomic_init(&loop.next_share, 0);
-    const int64_t useful = loop.num_shares < threads ? loop.num_shares : threads;
-    struct helper *helpers = useful > 1 ? calloc((size_t)useful - 1, sizeof(*helpers)) : NULL;
-    const int started = helpers ? start_helpers(helpers, (int)useful - 1, &loop) : 0;
-    work(&loop, 0);
-    for (int k = 0; k < started; k++) {
-        pthread_join(helpers[k].thread, NULL);
-    }
-    free(helpers);
 }
 
 /* Processors in the affinity mask, which Linux prints as hexadecimal words; 0 = not known. */

@@ -3,6 +3,7 @@
 #ifndef LR_BASE_PARALLEL_H
 #define LR_BASE_PARALLEL_H
 
+#include <stdatomic.h>
 #include <stdint.h>
 
 /* Processors this process may use, at least 1. */
@@ -15,5 +16,24 @@ typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker
  * returns when all are done. Worker 0 is the calling thread. With one thread, or when threads
  * cannot be started, everything runs on the caller. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
+
+/* The same in two steps, between which the caller does something else while others work at the loop. Set the first
+ * five fields, zero the rest; it must not move in between. */
+struct lr_parallel {
+    int threads;
+    int64_t count, grain;
+    lr_parallel_body *body;
+    void *user;
+    int64_t num_shares;
+    atomic_llong next_share;
+    struct lr_parallel_helper *helpers; /* owned [num_helpers] */
+    int num_helpers;
+};
+
+/* Starts one thread fewer than `threads`, as the caller is the last one. */
+void lr_parallel_begin(struct lr_parallel *loop);
+
+/* Does what nobody has begun yet, and waits for the rest. */
+void lr_parallel_end(struct lr_parallel *loop);
 
 #endif

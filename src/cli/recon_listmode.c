@@ -388,12 +388,9 @@ static void say_operator(const struct recon *recon, bool has_tof)
 }
 
 /* The operator has what matters of them. Giving back much memory takes a while, in which iterations begin. */
-static void forget_events(struct recon *recon)
+static void forget_events(void *user)
 {
-    lr_event_list *list = recon->inputs.list;
-    lr_event *events = list->events;
-    list->events = NULL;
-    lr_background_start(&recon->inputs.freeing, free, events);
+    lr_event_list_drop(((struct recon *)user)->inputs.list);
 }
 
 lr_status recon_open_events(struct recon *recon)
@@ -409,7 +406,7 @@ lr_status recon_open_events(struct recon *recon)
     say_operator(recon, has_tof);
     CLI_TRY(find_additive(recon, has_tof));
     if (recon->frames.count == 0) {
-        forget_events(recon);
+        lr_background_start(&recon->inputs.freeing, forget_events, recon);
     }
     return LR_OK;
 }

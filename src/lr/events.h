@@ -150,6 +150,10 @@ typedef struct lr_event_list {
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
+/* Frees the events, of which there are then none, while what is known of them stays; bit by bit, so that other threads
+ * are not held up. */
+LR_API void lr_event_list_drop(lr_event_list *list);
+
 /* Events in a row. */
 typedef struct lr_event_span {
     const lr_event *events; /* [count] */

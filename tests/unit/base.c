@@ -69,6 +69,27 @@ static void odd_arguments_run_on_the_caller(void **state)
     assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
 }
 
+/* What nobody has begun is done by the caller at the end; all of it where there is but one thread. */
+static void loop_goes_on_beside_the_caller(void **state)
+{
+    (void)state;
+    for (int threads = 0; threads < 5; threads++) {
+        for (int64_t count = 0; count < 40; count += 13) {
+            struct visits visits = {.threads = threads > 0 ? threads : 1, .grain = 3};
+            visits.count = calloc(40, sizeof(*visits.count));
+            struct lr_parallel loop = {
+                .threads = threads, .count = count, .grain = 3, .body = visit, .user = &visits};
+            lr_parallel_begin(&loop);
+            lr_parallel_end(&loop);
+            for (int64_t k = 0; k < 40; k++) {
+                assert_int_equal(visits.count[k], k < count);
+            }
+            assert_int_equal(visits.wrong_worker + visits.wrong_share, 0);
+            free(visits.count);
+        }
+    }
+}
+
 static void memory_is_zeroed(void **state)
 {
     (void)state;
@@ -80,6 +101,25 @@ static void memory_is_zeroed(void **state)
     void *nothing = lr_alloc(0, 8, "nothing", NULL);
     assert_non_null(nothing);
     free(nothing);
+}
+
+/* Nothing beside it is touched. */
+static void memory_is_freed_by_and_by(void **state)
+{
+    (void)state;
+    const int64_t bytes = (40 << 20) + 12345;
+    char *before = malloc(5000), *block = malloc((size_t)bytes), *behind = malloc(5000);
+    assert_true(before != NULL && block != NULL && behind != NULL);
+    memset(before, 1, 5000);
+    memset(block, 2, (size_t)bytes);
+    memset(behind, 3, 5000);
+    lr_free_by_and_by(block, bytes);
+    for (int k = 0; k < 5000; k++) {
+        assert_true(before[k] == 1 && behind[k] == 3);
+    }
+    lr_free_by_and_by(before, 5000);
+    lr_free_by_and_by(behind, 5000);
+    lr_free_by_and_by(NULL, 1 << 30);
 }
 
 static void too_much_memory_is_a_sentence(void **state)
@@ -164,7 +204,9 @@ int main(void)
         cmocka_unit_test(loop_covers_all),
         cmocka_unit_test(empty_loop_calls_nothing),
         cmocka_unit_test(odd_arguments_run_on_the_caller),
+        cmocka_unit_test(loop_goes_on_beside_the_caller),
         cmocka_unit_test(memory_is_zeroed),
+        cmocka_unit_test(memory_is_freed_by_and_by),
         cmocka_unit_test(too_much_memory_is_a_sentence),
         cmocka_unit_test(machine_is_described),
         cmocka_unit_test(strings_are_copied),

@@ -280,6 +280,13 @@ void lr_event_list_destroy(lr_event_list *list)
     }
 }
 
+void lr_event_list_drop(lr_event_list *list)
+{
+    lr_free_by_and_by(list->events, list->count * (int64_t)sizeof(*list->events));
+    list->events = NULL;
+    list->count = 0;
+}
+
 /* --- sums per LOR --- */
 
 struct binning {

@@ -26,6 +26,7 @@ enum {
 struct lr_petsird_type {
     float corners_mm[8][3];
     int64_t num_elements, num_modules;
+    double per_element;    /* 1 / num_elements */
     float (*elements)[12]; /* owned [num_elements] */
     float (*modules)[12];  /* owned [num_modules] */
     int64_t first_crystal; /* of this type, in the file's order */
@@ -40,6 +41,7 @@ struct lr_petsird_type {
 struct lr_petsird_pair {
     int num_edges; /* 0 = not given */
     float *edges_mm;
+    float *middles_mm;       /* owned [num_edges - 1] of bins; NULL = there are none */
     double resolution_mm;    /* FWHM; 0 = not given */
     int64_t rows, columns;   /* of the mask; 0 = there is none */
     unsigned char *excluded; /* owned [rows][columns]: 0 = not said, 1 = excluded, 2 = not */

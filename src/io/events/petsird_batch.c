@@ -4,7 +4,6 @@
 
 #include "base/grow.h"
 #include "base/mem.h"
-#include "base/parallel.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +34,11 @@ static inline enum lr_petsird_fate event_of(const struct lr_petsird_crystals *cr
     if (from->tof < 0 || from->tof >= bins) {
         return LR_PETSIRD_DAMAGED;
     }
-    double place = 0.0;
-    if (bins > 1) {
-        const float *edges = &list->pair->edges_mm[from->tof];
-        place = list->sign * 0.5 * ((double)edges[0] + edges[1]);
-    }
+    const float middle = bins > 1 ? list->pair->middles_mm[from->tof] : 0.0f;
     const int32_t a = crystal_of_bin(crystals, list->types[0], from->bins[0]);
     const int32_t b = crystal_of_bin(crystals, list->types[1], from->bins[1]);
     *event = (lr_event){.crystals = {a, b},
-                        .tof_mm = (float)place,
+                        .tof_mm = list->sign < 0 ? -middle : middle,
                         .weight = 1,
                         .time_ms = list->start_ms,
                         .is_delayed = list->is_delayed};
@@ -63,9 +58,9 @@ bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
 {
     for (int k = 0; k < 2; k++) {
         const struct lr_petsird_type *type = &crystals->petsird->types[list->types[k]];
-        /* There are at most LR_PETSIRD_MAX_CRYSTALS, and long divisions are slow. */
-        const uint32_t number = (uint32_t)number_of_bin(type, from->bins[k]);
-        modules[k] = number / (uint32_t)type->num_elements;
+        /* There are at most LR_PETSIRD_MAX_CRYSTALS, half of one is added, and divisions are slow. */
+        const double number = (double)number_of_bin(type, from->bins[k]) + 0.5;
+        modules[k] = (int32_t)(number * type->per_element);
     }
     return lr_petsird_allows(crystals->petsird, list->types, modules);
 }
@@ -349,12 +344,22 @@ static lr_status make_own_room(struct lr_petsird_batch *batch)
     return LR_OK;
 }
 
-lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch, lr_event *room)
+lr_status lr_petsird_batch_begin(struct lr_petsird_batch *batch, lr_event *room)
 {
     LR_TRY(room == NULL ? make_own_room(batch) : LR_OK);
     batch->events = room != NULL ? room : batch->own;
-    lr_parallel_for(batch->threads, batch->num_shares, 1, decode_shares, batch);
+    batch->decoding = (struct lr_parallel){.threads = batch->threads,
+                                           .count = batch->num_shares,
+                                           .grain = 1,
+                                           .body = decode_shares,
+                                           .user = batch};
+    lr_parallel_begin(&batch->decoding);
     return LR_OK;
+}
+
+void lr_petsird_batch_end(struct lr_petsird_batch *batch)
+{
+    lr_parallel_end(&batch->decoding);
 }
 
 void lr_petsird_batch_finish(struct lr_petsird_batch *batch)

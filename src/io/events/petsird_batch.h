@@ -8,6 +8,7 @@
 #ifndef LR_IO_PETSIRD_BATCH_H
 #define LR_IO_PETSIRD_BATCH_H
 
+#include "base/parallel.h"
 #include "io/events/event_stream.h"
 #include "io/events/petsird.h"
 
@@ -105,6 +106,7 @@ struct lr_petsird_batch {
     lr_event *events; /* [num_events] where they go */
     lr_event *own;    /* owned [room_for_events] */
     int64_t num_events, room_for_events;
+    struct lr_parallel decoding;
 };
 
 /* Bytes that the first `count` events take, or -1 where the bytes at hand end before. */
@@ -114,9 +116,12 @@ int64_t lr_petsird_measure(const struct lr_petsird_plan *plan, const unsigned ch
 /* Puts a span with list, bytes, end, count, time_marks and times behind the others. errors: LR_FAILED. */
 lr_status lr_petsird_batch_add(struct lr_petsird_batch *batch, const struct lr_petsird_span *span);
 
-/* Makes events of all spans: those of a share stand from its first on. room: [num_events] where they go; NULL = to
- * memory of the batch's own. errors: LR_FAILED without memory. */
-lr_status lr_petsird_batch_decode(struct lr_petsird_batch *batch, lr_event *room);
+/* Other threads begin to make events of all spans: those of a share stand from its first on. room: [num_events] where
+ * they go; NULL = to memory of the batch's own. errors: LR_FAILED without memory. */
+lr_status lr_petsird_batch_begin(struct lr_petsird_batch *batch, lr_event *room);
+
+/* Makes the rest of them, and waits. */
+void lr_petsird_batch_end(struct lr_petsird_batch *batch);
 
 /* Frees what it owns. */
 void lr_petsird_batch_finish(struct lr_petsird_batch *batch);

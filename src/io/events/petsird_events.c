@@ -5,7 +5,6 @@
  * types. detectionBin = energy + energies * (element + elements * module); the position of
  * tofIdx's bin is c/2 (t1 - t2) in mm, negative where the first crystal was hit first
  * (model/DetectorInformation.yml, model/ScannerInformation.yml, helpers/petsird_helpers.h). */
-#include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
@@ -19,11 +18,8 @@
 
 /* Events that other threads decode while the file is read on. */
 struct decoding {
-    struct lr_background working;
     struct lr_petsird_batch *batch; /* NULL = nothing is under way */
-    lr_event *room;
-    lr_status status;
-    const void *buffer; /* of the input, where their bytes stand */
+    const void *buffer;             /* of the input, where their bytes stand */
 };
 
 struct reader {
@@ -272,40 +268,27 @@ static void forget(struct lr_petsird_batch *batch)
 /* Waits for the events that are under way, and hands them on. */
 static lr_status finish_decoding(struct reader *reader)
 {
-    struct decoding *decoding = &reader->decoding;
-    struct lr_petsird_batch *batch = decoding->batch;
+    struct lr_petsird_batch *batch = reader->decoding.batch;
     if (batch == NULL) {
         return LR_OK;
     }
-    lr_background_wait(&decoding->working);
-    decoding->batch = NULL; /* what follows may come here again */
-    const lr_status status =
-        decoding->status == LR_OK ? hand_decoded(reader, batch) : decoding->status;
+    lr_petsird_batch_end(batch);
+    reader->decoding.batch = NULL; /* what follows may come here again */
+    const lr_status status = hand_decoded(reader, batch);
     forget(batch);
     return status;
 }
 
-static void decode(void *user)
-{
-    struct decoding *decoding = user;
-    decoding->status = lr_petsird_batch_decode(decoding->batch, decoding->room);
-}
-
-/* By one thread, which reads the file, or by others. */
 static lr_status start_decoding(struct reader *reader)
 {
-    struct decoding *decoding = &reader->decoding;
     struct lr_petsird_batch *batch = reader->batch;
-    LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &decoding->room));
-    decoding->batch = batch;
-    decoding->buffer = lr_yardl_buffer(reader->petsird.input);
+    lr_event *room;
+    LR_TRY(lr_event_stream_room(reader->stream, batch->num_events, &room));
+    LR_TRY(lr_petsird_batch_begin(batch, room));
+    reader->decoding =
+        (struct decoding){.batch = batch, .buffer = lr_yardl_buffer(reader->petsird.input)};
     reader->batch = batch == &reader->batches[0] ? &reader->batches[1] : &reader->batches[0];
     reader->batch->plan = batch->plan;
-    if (batch->threads > 1) {
-        lr_background_start(&decoding->working, decode, decoding);
-    } else {
-        decode(decoding);
-    }
     return LR_OK;
 }
 
@@ -725,7 +708,9 @@ lr_status lr_petsird_events(const lr_events_source *source, struct lr_event_stre
     const lr_status status = read_all(&reader);
     stream->info->duration_s = 1e-3 * (double)(reader.times.last_ms - reader.times.first_ms);
     free(reader.crystals.crystal_of);
-    lr_background_wait(&reader.decoding.working); /* of a reading that has failed */
+    if (reader.decoding.batch != NULL) { /* of a reading that has failed */
+        lr_petsird_batch_end(reader.decoding.batch);
+    }
     for (int k = 0; k < 2; k++) {
         lr_petsird_batch_finish(&reader.batches[k]);
     }

@@ -354,6 +354,7 @@ static lr_status count_crystals(struct lr_petsird *petsird)
             return lr_yardl_error(petsird->input, "more than %d crystals: they are not read",
                                   LR_PETSIRD_MAX_CRYSTALS);
         }
+        type->per_element = 1.0 / fmax((double)elements, 1.0);
         type->first_crystal = petsird->num_crystals;
         petsird->num_crystals += elements * modules;
     }
@@ -435,6 +436,7 @@ void lr_petsird_close(struct lr_petsird *petsird)
     }
     for (int k = 0; petsird->pairs != NULL && k < petsird->num_types * petsird->num_types; k++) {
         free(petsird->pairs[k].edges_mm);
+        free(petsird->pairs[k].middles_mm);
         free(petsird->pairs[k].excluded);
     }
     free(petsird->types);

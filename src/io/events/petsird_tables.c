@@ -117,6 +117,17 @@ static lr_status check_ascending(struct lr_petsird *petsird, const float *edges,
     return LR_OK;
 }
 
+static lr_status find_middles(struct lr_petsird *petsird, struct lr_petsird_pair *pair)
+{
+    const int bins = pair->num_edges - 1;
+    free(pair->middles_mm);
+    pair->middles_mm = lr_alloc(bins, sizeof(*pair->middles_mm), "bins", petsird->log);
+    for (int k = 0; pair->middles_mm != NULL && k < bins; k++) {
+        pair->middles_mm[k] = (float)(0.5 * ((double)pair->edges_mm[k] + pair->edges_mm[k + 1]));
+    }
+    return pair->middles_mm != NULL ? LR_OK : LR_FAILED;
+}
+
 static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pair *pair,
                                 const struct lr_yardl_type *type)
 {
@@ -127,7 +138,8 @@ static lr_status take_tof_edges(struct lr_petsird *petsird, struct lr_petsird_pa
                               (long long)edges.count);
     }
     pair->num_edges = (int)edges.count;
-    return check_ascending(petsird, pair->edges_mm, edges.count);
+    LR_TRY(check_ascending(petsird, pair->edges_mm, edges.count));
+    return edges.count > 0 ? find_middles(petsird, pair) : LR_OK;
 }
 
 lr_status lr_petsird_take_tof_bins(void *user, struct lr_yardl_input *input,
