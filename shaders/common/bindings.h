@@ -148,7 +148,7 @@
  * and what is added to exponents that may be negative */
 #define LR_EVENTS_GROUP 256
 #define LR_EVENTS_SLAB_GROUP 512
-#define LR_EVENTS_EXACT_GROUP 64
+#define LR_EVENTS_EXACT_GROUP 32
 /* threads that share a line whose value is not of the usual size */
 #define LR_EVENTS_SHARE 32
 /* half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
@@ -160,6 +160,9 @@
 #define LR_EVENTS_SPREAD 8
 /* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
 #define LR_EVENTS_CELL_SPREAD 7
+/* likewise, of exact elements, whose sums have bits to spare: values that count as of the usual size, as finding out
+ * how large their terms are takes as long as a projection */
+#define LR_EVENTS_EXACT_NEAR 4
 /* of such sums the size, with what rounding adds */
 #define LR_EVENTS_CELL_MOST 2.14e9
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Copyright The LORaster authors
 //
-// How large values are: how many of them have which exponent; with USUAL what exponent all but some have.
+// How large values are: how many of them have which exponent; with USUAL what exponent all but some have, or the
+// largest that any of these has where it is at most window.x more.
 //
 // reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and how many values may be larger
 // writes: the counts; with USUAL scale.usual
@@ -14,7 +15,7 @@
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
 #ifdef USUAL
-shared uint smallest, counts[256];
+shared uint smallest, largest, counts[256];
 
 // How many values have exponent k or a larger one, of thread k: in counts.
 void add_up(uint k)
@@ -33,6 +34,7 @@ void main()
     uint k = gl_LocalInvocationIndex;
     if (k == 0u) {
         smallest = 255u;
+        largest = 0u;
     }
     counts[k] = exponents[k];
     add_up(k);
@@ -40,8 +42,12 @@ void main()
         atomicMin(smallest, k);
     }
     barrier();
+    if (exponents[k] > 0u && k <= smallest + uint(window.x)) {
+        atomicMax(largest, k);
+    }
+    barrier();
     if (k == 0u) {
-        usual = smallest;
+        usual = max(smallest, largest);
     }
 }
 #else

@@ -157,7 +157,8 @@ void lr_listmode_find_unit(const struct lr_listmode_projection *p,
     int events_exponent;
     frexp(p->total, &events_exponent);
     const int most = SUM_BITS - events_exponent;
-    const int usual = USUAL_BITS + p->compute->exact.point_bits;
+    const int near_bits = lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0;
+    const int usual = USUAL_BITS + p->compute->exact.point_bits + near_bits;
     uniforms->unit[0] = (float)(most < usual ? most : usual);
     uniforms->unit[1] = (float)element_exponent(p->compute);
 }
@@ -171,7 +172,8 @@ lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vect
     }
     LR_TRY(count_exponents(p, values));
     const struct lr_listmode_pass uniforms = {
-        .size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)}};
+        .size = {0, 0, 0, (int32_t)(1 + values->count / LARGE_SHARE)},
+        .window = {lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0}};
     struct gl_pass pass = {.groups = {1, 1, 1}};
     pass.buffers[LR_BIND_LIST_SCALE].buffer = p->compute->scale;
     return lr_listmode_run(p->compute, LR_LISTMODE_USUAL, &uniforms, &pass);
