@@ -5,8 +5,12 @@
 //     void take(ivec3 voxel, float element);
 // which takes the share that a point has of its voxel's element, and call each_element(k) for line k, in the
 // window, which is of planes of sample points.
+// Where a thread has a part of a line, PLANES are those at hand in place of the window.
 // Variants: TOF; LEANING, where modules share no axial direction.
 #include "listmode/exact_line.glsl"
+#ifndef PLANES
+#define PLANES window.xy
+#endif
 #ifdef LEANING
 #include "listmode/exact_lean.glsl"
 #else
@@ -29,7 +33,7 @@ Exact exact_of(uint k)
 {
     Exact exact;
     exact.line = line_of(k);
-    exact.walk = walk_of(exact.line, window.x, window.y);
+    exact.walk = walk_of(exact.line, PLANES.x, PLANES.y);
     exact.sight = sight_of(exact.line, k);
     exact.reach = uintBitsToFloat(lines[4u * uint(size.w) + k]);
 #ifdef TOF

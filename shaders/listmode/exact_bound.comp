@@ -7,32 +7,56 @@
 //
 // reads:     lines of listmode/exact_prepare.comp with their values, of which the others have no planes
 // writes:    scale.largest_term
-// shape:     one thread a line
+// shape:     a group goes through its lines, which few have, one after the other: each thread has some planes
 // variants: TOF=1; LEANING=1; LEANING=1 TOF=1
 #define LINES_ACCESS readonly
+#define PLANES planes
+ivec2 planes; // of the thread, of the line at hand
+
 #include "listmode/exact.glsl"
 #include "listmode/scale.glsl"
 
 layout(local_size_x = LR_EVENTS_EXACT_GROUP) in;
 
-float most = 0.0; // of all shares
+shared ivec2 all_planes[LR_EVENTS_EXACT_GROUP]; // of each line, within the window
+
+float most; // of the shares of these planes
 
 void take(ivec3 voxel, float element)
 {
     most = max(most, element);
 }
 
-// No voxel's element is larger than its points' number times the largest share.
-void main()
+ivec2 planes_of(uint k)
 {
-    uint k = gl_GlobalInvocationID.x;
-    if (k >= uint(size.w)) {
-        return;
-    }
-    each_element(k);
+    uvec4 way = k < uint(size.w) ? lines[2u * uint(size.w) + k] : uvec4(0u);
+    return ivec2(max(int(way.x), window.x), min(int(way.x + way.y), window.y));
+}
+
+// No voxel's element is larger than its points' number times the largest share.
+void note(uint k)
+{
     most *= float(slab.x * slab.y * slab.z);
     uint exponent = exponent_of(uintBitsToFloat(lines[2u * uint(size.w) + k].w)) + exponent_of(most);
     if (most > 0.0) {
         atomicMax(largest_term, exponent + uint(LR_EVENTS_EXPONENT - 2 * 126));
+    }
+}
+
+void main()
+{
+    uint first = gl_WorkGroupID.x * LR_EVENTS_EXACT_GROUP;
+    int own = int(gl_LocalInvocationIndex);
+    all_planes[own] = planes_of(first + gl_LocalInvocationIndex);
+    barrier();
+    for (uint n = 0u; n < LR_EVENTS_EXACT_GROUP; n++) {
+        ivec2 all = all_planes[n];
+        int count = all.y - all.x;
+        if (count > 0) {
+            planes = all.x + ivec2(count * own, count * (own + 1)) / LR_EVENTS_EXACT_GROUP;
+            most = 0.0;
+            each_element(first + n);
+            note(first + n);
+        }
     }
 }
