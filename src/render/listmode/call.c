@@ -84,8 +84,8 @@ static void select_window(struct lr_listmode_projection *p, int64_t begin)
     const int64_t most = most_values(p), left = p->places.count - begin;
     const int64_t end = begin + (left < most ? left : most);
     const int64_t floats[2] = {p->places.position + begin, p->places.position + end};
-    p->selected =
-        (struct lr_listmode_selected){.places = &p->places, .map = p->map, .window = {begin, end}};
+    p->selected = (struct lr_listmode_selected){
+        .places = &p->places, .map = p->map, .window = {begin, end}, .only_large = p->only_large};
     if (p->values.buffer != NULL) {
         p->selected.values = lr_listmode_align(p, &p->values, floats, &p->selected.values_first);
     }
