@@ -140,7 +140,7 @@ static lr_status check(const lr_listmode_params *params)
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
         like == NULL || (like->listmode != NULL &&
-                         lr_grid_num_voxels(&like->grid) == lr_grid_num_voxels(params->grid) &&
+                         like->listmode->num_voxels == lr_grid_num_voxels(params->grid) &&
                          (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
@@ -378,6 +378,7 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
 {
     struct lr_listmode_family *family = op->listmode;
     family->lors = params->lors;
+    family->num_voxels = lr_grid_num_voxels(params->grid);
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
     family->seed = params->seed;
     family->sensitivity_part = params->sensitivity_part;

@@ -27,6 +27,7 @@ struct lr_listmode_family {
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */
+    int64_t num_voxels;              /* of the grid that was asked for, also where there are blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;   /* of the backend, for the lines of the sensitivity */
     lr_listmode_arrange_fn *arrange; /* alike; NULL = the host arranges events */

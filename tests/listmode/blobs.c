@@ -396,6 +396,15 @@ static void test_bins_add_up_to_the_integral(void **state)
     free(image);
 }
 
+/* Sums of whole numbers have the same rounding in all voxels, few lines or many. */
+static void expect_alike(const double *found, const double *expected, int64_t count)
+{
+    const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
+    for (int64_t n = 0; n < count; n++) {
+        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n] + 1e-6 * rms);
+    }
+}
+
 static void test_sensitivity_is_that_of_all_lines(void **state)
 {
     (void)state;
@@ -423,16 +432,47 @@ static void test_sensitivity_is_that_of_all_lines(void **state)
     assert_int_equal(lr_operator_back(op, NULL, &from, &to), LR_OK);
     to = lr_vector_of_doubles(found, count);
     assert_int_equal(lr_operator_sensitivity(op, NULL, &to), LR_OK);
-    /* Sums of whole numbers have the same rounding in all voxels, few lines or many. */
-    const double rms = sqrt(case_dot(expected, expected, count) / (double)count);
-    for (int64_t n = 0; n < count; n++) {
-        assert_true(fabs(found[n] - expected[n]) <= 1e-5 * expected[n] + 1e-6 * rms);
-    }
+    expect_alike(found, expected, count);
     lr_operator_destroy(op);
     free(all);
     free(found);
     free(expected);
     free(ones);
+}
+
+static double *sensitivity_by(const lr_listmode_params *params)
+{
+    lr_operator *op = open_operator(params);
+    const int64_t count = lr_operator_get_info(op)->num_voxels;
+    double *found = case_doubles(count);
+    lr_vector to = lr_vector_of_doubles(found, count);
+    assert_int_equal(lr_operator_sensitivity(op, NULL, &to), LR_OK);
+    lr_operator_destroy(op);
+    return found;
+}
+
+/* As the frames of a study have that of the first one, which is of the same blobs. */
+static void test_sensitivity_is_taken(void **state)
+{
+    (void)state;
+    const lr_grid grid = voxel_grid(), other = wide_grid();
+    lr_listmode_params params = params_of(&grid, NULL);
+    lr_operator *first = open_operator(&params);
+    params.events = events + COUNT;
+    double *expected = sensitivity_by(&params);
+    params.sensitivity_of = first;
+    double *found = sensitivity_by(&params);
+    const int64_t count = lr_operator_get_info(first)->num_voxels;
+    expect_alike(found, expected, count);
+    params.blobs = NULL; /* voxels */
+    assert_null(lr_listmode_create(&params));
+    assert_non_null(strstr(test_log.error, "another grid"));
+    params.blobs = &small;
+    params.grid = &other;
+    assert_null(lr_listmode_create(&params));
+    lr_operator_destroy(first);
+    free(found);
+    free(expected);
 }
 
 static void test_mistakes_are_told(void **state)
@@ -460,6 +500,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(test_back_is_the_transpose),
         cmocka_unit_test(test_bins_add_up_to_the_integral),
         cmocka_unit_test(test_sensitivity_is_that_of_all_lines),
+        cmocka_unit_test(test_sensitivity_is_taken),
         cmocka_unit_test(test_mistakes_are_told),
     };
     backend = argc > 1 ? argv[1] : "cpu";
