@@ -61,7 +61,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
 enum { TAKEN_BACK_BYTES = 16 << 20 };
 
 /* Whole pages within the block, which nobody reads any more. */
-void lr_free_by_and_by(void *block, int64_t bytes)
+void lr_free_in_pieces(void *block, int64_t bytes)
 {
     const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)block;
     const uintptr_t first = (begin + page - 1) / page * page;

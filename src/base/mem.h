@@ -15,7 +15,7 @@ void *lr_resize(void *block, int64_t count, size_t size, const char *what, const
 
 /* free() of a block of `bytes` from lr_alloc or lr_resize, for other threads' sake: while the system takes back much
  * memory at once, none of them can map any, nor begin to use what it has. NULL is allowed. */
-void lr_free_by_and_by(void *block, int64_t bytes);
+void lr_free_in_pieces(void *block, int64_t bytes);
 
 /* A copy of a string (NULL gives NULL), or NULL, logged. */
 char *lr_copy_string(const char *string, const lr_log *log);

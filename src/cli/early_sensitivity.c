@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
-enum { SHOWN_EVERY_NS = 50 * 1000 * 1000 };
+enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 512 << 20 };
 
 /* --- in a thread of its own --- */
 
@@ -35,21 +35,24 @@ static bool note(void *user, const char *what, double done, double total)
     return !atomic_load(&early->is_unwanted);
 }
 
-/* CUDA keeps what it has set up when the place is closed again. */
-static bool wake(const struct early_sensitivity *early)
+/* CUDA keeps what it has set up when the place is closed again. Returns the device's memory; 0 = there is none. */
+static int64_t wake(const struct early_sensitivity *early)
 {
     lr_place *place =
         lr_place_open(&(lr_place_params){.kind = LR_PLACE_CUDA, .device = early->params.device});
+    const int64_t bytes = place != NULL ? lr_place_get_info(place).memory_bytes : 0;
     lr_place_close(place);
-    return place != NULL;
+    return bytes;
 }
 
-/* A limit is for operators of events, which are to have all of it. */
-static bool may_make(const struct early_sensitivity *early)
+/* Operators of events take half of the device's memory, beside which an eighth is to suffice: for images and their
+ * sums, and for the lines at hand. A limit is theirs alone. */
+static bool may_make(const struct early_sensitivity *early, int64_t memory_bytes)
 {
     const lr_listmode_params *params = &early->params;
+    const int64_t bytes = VOXEL_BYTES * lr_grid_num_voxels(params->grid) + LINES_BYTES;
     return !early->only_wakes && params->max_memory_bytes == 0 && params->lors->count > 0 &&
-           !atomic_load(&early->is_unwanted);
+           bytes <= memory_bytes / 8 && !atomic_load(&early->is_unwanted);
 }
 
 static void work_out(const struct early_sensitivity *early)
@@ -66,7 +69,7 @@ static void work_out(const struct early_sensitivity *early)
 static void work(void *user)
 {
     struct early_sensitivity *early = user;
-    early->op = wake(early) && may_make(early) ? lr_listmode_create(&early->params) : NULL;
+    early->op = may_make(early, wake(early)) ? lr_listmode_create(&early->params) : NULL;
     sem_post(&early->is_made);
     if (early->op != NULL) {
         work_out(early);

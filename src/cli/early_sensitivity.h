@@ -21,9 +21,9 @@ struct early_sensitivity {
     lr_event line;             /* its only event: it has to have one */
     lr_operator *op;           /* owned; NULL = there is none */
     lr_log log;                /* what it speaks to, */
-    lr_progress progress;      /* and what it tells how far it is */
+    lr_progress progress;      /* and what it tells how far along it is */
     const lr_log *to;          /* who hears of it after the wait; NULL before */
-    const lr_progress *shown;  /* alike */
+    const lr_progress *shown;  /* likewise */
     char sentence[256];        /* to be passed on then */
     atomic_bool is_unwanted;
     atomic_llong done, total; /* lines */
@@ -39,7 +39,7 @@ void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_
  * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL where there is none. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
-/* Waits until it is there, and shows how far it is. Where it could not be had, operators that take it compute it, and
+/* Waits until it is there, and shows how far along it is. Where it could not be had, operators that take it compute it, and
  * tell log and progress, which outlive this. errors: LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress,
                                  const lr_log *log);

@@ -80,7 +80,7 @@ static bool are_all_kept(const struct recon *recon)
     const lr_event_list *list = recon->inputs.list;
     const lr_event_span all = {list->events, list->count, recon->setup.params.threads};
     return list->info.counts.delayeds == 0 &&
-           lr_events_joined(recon->setup.lors, &all) == list->count;
+           lr_events_count_joined(recon->setup.lors, &all) == list->count;
 }
 
 /* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */

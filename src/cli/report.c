@@ -5,6 +5,7 @@
 #include "stop.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -53,10 +54,13 @@ static void hold_error(struct report_ranks *ranks, const char *sentence)
     }
 }
 
-static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+/* Some work goes on beside the main thread. */
+static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
+
+static void write_now(struct report *report, lr_log_level level, lr_status status,
+                      const char *sentence)
 {
     static const char *const words[] = {"", "", "warning: ", "error: "};
-    struct report *report = user;
     if (level == LR_LOG_ERROR) {
         report->status = status;
     }
@@ -77,6 +81,13 @@ static void write_sentence(void *user, lr_log_level level, lr_status status, con
     fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
 }
 
+static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    pthread_mutex_lock(&one_at_a_time);
+    write_now(user, level, status, sentence);
+    pthread_mutex_unlock(&one_at_a_time);
+}
+
 /* Whether a line is to be drawn now. */
 static bool is_due(const struct report *report)
 {
@@ -85,12 +96,14 @@ static bool is_due(const struct report *report)
 
 void report_line(struct report *report, const char *line)
 {
+    pthread_mutex_lock(&one_at_a_time);
     if (is_due(report)) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
         report->line_drawn = true;
         report->drawn_s = report_seconds();
     }
+    pthread_mutex_unlock(&one_at_a_time);
 }
 
 static void draw_progress(struct report *report, double done, double total, double now)
@@ -118,7 +131,9 @@ static bool show_progress(void *user, const char *what, double done, double tota
         }
         report->last_done = done;
         if (now - report->drawn_s > 0.2) {
+            pthread_mutex_lock(&one_at_a_time);
             draw_progress(report, done, total, now);
+            pthread_mutex_unlock(&one_at_a_time);
         }
     }
     return !stop_is_asked();

@@ -213,7 +213,6 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
     events->is_arranged = arranging.tickets[0] != NULL && arranging.tickets[1] != NULL;
     if (events->is_arranged) {
         arrange_all(&arranging, events->from);
-        events->from = NULL;
     }
     free(arranging.tickets[0]);
     free(arranging.tickets[1]);

@@ -30,7 +30,8 @@ struct lr_listmode_events;
  * the events of each group as it likes. */
 struct lr_listmode_held {
     void *arrays[4]; /* [count] crystals a and b, tof_mm, number */
-    /* Into the host's arrays of `events`, which are arranged then. errors: LR_FAILED, logged. */
+    /* Into the host's arrays of `events` (lr_listmode_events_make_arrays), which are arranged then.
+     * errors: LR_FAILED, logged. */
     lr_status (*fetch)(const struct lr_listmode_held *held, struct lr_listmode_events *events,
                        const lr_log *log);
     void (*destroy)(struct lr_listmode_held *held);
@@ -40,8 +41,8 @@ struct lr_listmode_events {
     lr_lors layout;   /* a range for each pair, an event for each LOR; without scanner */
     int64_t *offsets; /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
-    const lr_event *from;                      /* [count] the caller's, until they are arranged */
-    bool are_checked;                          /* all of them */
+    const lr_event *from; /* [count] the caller's, until a backend is open for them */
+    bool are_checked;     /* all of them */
     int32_t *crystals[2]; /* owned [count] a and b; NULL until the host's arrays are made */
     float *tof_mm;        /* owned [count] as in lr_event; likewise */
     int32_t *number;      /* owned [count] the caller's number, from the range's begin; likewise */

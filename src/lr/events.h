@@ -30,9 +30,9 @@ typedef struct lr_event {
 typedef struct lr_event_sink {
     lr_status (*take)(void *user, const lr_event *events, int64_t count);
     void *user;
-    /* Where the next events may be put before they are taken, so that nobody copies them: an array of `count`
-     * that lives until the next call; fewer may come, or others from elsewhere. NULL where there is no memory, and
-     * may be NULL itself. */
+    /* Where the next events may be put before they are taken, so that nobody copies them: an array of `count`, to
+     * which other threads write until `take` is called, and which lives until the next call of either; fewer may
+     * come, or others from elsewhere. NULL where there is no memory. The member itself may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
 } lr_event_sink;
 
@@ -165,8 +165,8 @@ typedef struct lr_event_span {
  * have a LOR. */
 LR_API int64_t lr_events_lors(const lr_lors *lors, const lr_event_span *span, int64_t *numbers);
 
-/* How many events have a LOR: sooner known than which. */
-LR_API int64_t lr_events_joined(const lr_lors *lors, const lr_event_span *span);
+/* How many events have a LOR: quicker than finding out which LORs those are. */
+LR_API int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span);
 
 /* Of each event its weight. weights: [count]. */
 LR_API void lr_events_weights(const lr_event_span *span, float *weights);

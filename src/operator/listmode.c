@@ -139,9 +139,9 @@ static lr_status check(const lr_listmode_params *params)
     }
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
-        like == NULL || (like->listmode != NULL &&
-                         like->listmode->num_voxels == lr_grid_num_voxels(params->grid) &&
-                         (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
+        like == NULL ||
+        (like->listmode != NULL && like->listmode->num_voxels == lr_grid_num_voxels(params->grid) &&
+         (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
                         "the operator whose sensitivity is to be taken has another grid, blobs "
@@ -433,12 +433,15 @@ static lr_status create(struct lr_operator *op, const struct choice *choice,
     family->arrange = choice->arrange;
     lr_status status = lr_listmode_arrange(family, &family->events, asked, params);
     status = status == LR_OK ? lr_listmode_open(family, params, &op->backend) : status;
-    if (status != LR_OK) { /* another choice may open its own */
+    if (status !=
+        LR_OK) { /* another choice may open its own, and arrange the caller's events anew */
         lr_listmode_events_release(&family->events);
         lr_place_close(family->place);
         family->place = NULL;
+        return status;
     }
-    return status;
+    family->events.from = NULL;
+    return LR_OK;
 }
 
 /* By the first choice that fits; LR_NO_DEVICE where "auto" has to take another one. */

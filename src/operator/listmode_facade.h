@@ -27,7 +27,7 @@ struct lr_listmode_family {
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */
-    int64_t num_voxels;              /* of the grid that was asked for, also where there are blobs */
+    int64_t num_voxels; /* of the grid that was asked for, also where there are blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;   /* of the backend, for the lines of the sensitivity */
     lr_listmode_arrange_fn *arrange; /* alike; NULL = the host arranges events */
@@ -54,7 +54,7 @@ lr_status lr_listmode_open(const struct lr_listmode_family *family,
                            const struct lr_listmode_backend_params *params,
                            struct lr_backend *backend);
 
-/* Arranges events that are copied: on the backend's device where that can, else on the host. */
+/* Arranges events that are open: on the backend's device where that can, else on the host. */
 lr_status lr_listmode_arrange(const struct lr_listmode_family *family,
                               struct lr_listmode_events *events, const lr_listmode_params *params,
                               const struct lr_listmode_backend_params *backend_params);

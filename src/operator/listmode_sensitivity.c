@@ -431,7 +431,10 @@ static lr_status keep(struct lr_operator *op);
 static lr_status take(struct lr_operator *op, float *values)
 {
     struct lr_operator *from = op->listmode->sensitivity_of;
-    LR_TRY(from->sensitivity == NULL ? keep(from) : LR_OK);
+    const lr_status status = from->sensitivity == NULL ? keep(from) : LR_OK;
+    if (status != LR_OK) { /* its device may be lost, where this one's is not */
+        return status == LR_CANCELLED ? status : compute(op, values);
+    }
     memcpy(values, from->sensitivity, (size_t)op->info.num_voxels * sizeof(*values));
     op->listmode->info.sensitivity_lines = from->listmode->info.sensitivity_lines;
     op->listmode->info.sensitivity_error = from->listmode->info.sensitivity_error;

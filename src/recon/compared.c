@@ -119,13 +119,13 @@ static void look_at_share(void *user, int64_t begin, int64_t end, int worker)
 }
 
 /* As counts of list mode are, each of which is 1: a device has these without their crossing to it. */
-static bool is_uniform(const float *values, int64_t count)
+static bool is_uniform(const float *values, int64_t count, int threads)
 {
     struct uniform uniform = {.values = values};
     atomic_init(&uniform.is_broken, false);
     if (count > 0) {
-        lr_parallel_for(count > MANY_VALUES ? lr_num_processors() : 1, count, VALUES_AT_ONCE,
-                        look_at_share, &uniform);
+        lr_parallel_for(count > MANY_VALUES ? threads : 1, count, VALUES_AT_ONCE, look_at_share,
+                        &uniform);
     }
     return count > 0 && !atomic_load(&uniform.is_broken);
 }
@@ -149,8 +149,9 @@ static lr_status hold(struct lr_compared *compared, const struct lr_subset *subs
                                                 .log = compared->subsets->params->log},
                             held));
     const float *values = host.values;
-    return is_uniform(values, host.count) ? lr_vector_fill(held, values[0])
-                                          : lr_vector_copy(&host, held);
+    const int threads = lr_operator_get_info(compared->subsets->params->op)->threads;
+    return is_uniform(values, host.count, threads) ? lr_vector_fill(held, values[0])
+                                                   : lr_vector_copy(&host, held);
 }
 
 static lr_status make_scratch(struct lr_compared *compared, int which)

@@ -257,7 +257,7 @@ static void lors_are_found_together(void **state)
         assert_true(weights[k] == 1);
     }
     assert_int_equal(joined, found);
-    assert_int_equal(lr_events_joined(many->lors, &span), found);
+    assert_int_equal(lr_events_count_joined(many->lors, &span), found);
     assert_int_equal(numbers[7], -1);
     assert_int_equal(numbers[8], -1);
     free(numbers);

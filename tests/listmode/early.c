@@ -160,8 +160,13 @@ static void test_given_up(void **state)
     (void)state;
     early_sensitivity_begin(&early, &params, false);
     early_sensitivity_give_up(&early);
+    assert_false(early.working.is_running);
     early_sensitivity_finish(&early);
+    atomic_store(&early.is_unwanted, true); /* before the device is awake */
+    early_sensitivity_begin(&early, &params, false);
     assert_null(early_sensitivity_of(&early));
+    assert_true(atomic_load(&early.total) == 0);
+    early_sensitivity_finish(&early);
 }
 
 static void test_nothing(void **state)

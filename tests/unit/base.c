@@ -10,6 +10,7 @@
 #include "base/parallel.h"
 
 #include <stdatomic.h>
+#include <time.h>
 
 struct visits {
     atomic_int *count; /* [indices] */
@@ -79,7 +80,12 @@ static void loop_goes_on_beside_the_caller(void **state)
             visits.count = calloc(40, sizeof(*visits.count));
             struct lr_parallel loop = {
                 .threads = threads, .count = count, .grain = 3, .body = visit, .user = &visits};
+            const bool has_others = threads > 1 && count > 3;
             lr_parallel_begin(&loop);
+            for (int turn = 0; has_others && turn < 20000 && visits.count[0] == 0; turn++) {
+                nanosleep(&(struct timespec){0, 1000000}, NULL);
+            }
+            assert_int_equal(visits.count[0], has_others);
             lr_parallel_end(&loop);
             for (int64_t k = 0; k < 40; k++) {
                 assert_int_equal(visits.count[k], k < count);
@@ -113,13 +119,13 @@ static void memory_is_freed_by_and_by(void **state)
     memset(before, 1, 5000);
     memset(block, 2, (size_t)bytes);
     memset(behind, 3, 5000);
-    lr_free_by_and_by(block, bytes);
+    lr_free_in_pieces(block, bytes);
     for (int k = 0; k < 5000; k++) {
         assert_true(before[k] == 1 && behind[k] == 3);
     }
-    lr_free_by_and_by(before, 5000);
-    lr_free_by_and_by(behind, 5000);
-    lr_free_by_and_by(NULL, 1 << 30);
+    lr_free_in_pieces(before, 5000);
+    lr_free_in_pieces(behind, 5000);
+    lr_free_in_pieces(NULL, 1 << 30);
 }
 
 static void too_much_memory_is_a_sentence(void **state)

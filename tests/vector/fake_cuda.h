@@ -2,7 +2,8 @@
  * Copyright The LORaster authors
  *
  * A CUDA runtime whose devices are the machine's memory, and streams that do nothing before somebody
- * waits for them: what is read, freed or handed to OpenGL too early shows. Threads may use it, each its own streams. Link fake_cuda.c and
+ * waits for them: what is read, freed or handed to OpenGL too early shows. Threads may use it, each its
+ * own streams. Link fake_cuda.c and
  * cuda_on_cpu.cpp in place of the runtime, of lend.c and of vectors.cu. */
 #ifndef LR_TEST_FAKE_CUDA_DEVICE_H
 #define LR_TEST_FAKE_CUDA_DEVICE_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Partition and sort of events on the device, range by range: the host's order (listmode/events.c). There they
+ * Partition and sort of events on the device, range by range: the host's order (listmode/arrange.c). There they
  * stay where its memory holds all of them; else each range goes back to the host. */
 #include "base/log.h"
 #include "base/mem.h"
@@ -368,7 +368,6 @@ static lr_status arrange_all(struct arranging *at)
         LR_TRY(arrange_range(at, r));
     }
     at->events->is_arranged = at->held == NULL;
-    at->events->from = NULL;
     at->events->held = at->held != NULL ? &at->held->base : NULL;
     at->held = NULL;
     return LR_OK;

@@ -98,7 +98,7 @@ static void open_joining(struct joining *joining)
     }
 }
 
-int64_t lr_events_joined(const lr_lors *lors, const lr_event_span *span)
+int64_t lr_events_count_joined(const lr_lors *lors, const lr_event_span *span)
 {
     struct joining joining = {.lors = lors, .events = span->events};
     const int threads = span->threads > 0 ? span->threads : lr_num_processors();

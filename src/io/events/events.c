@@ -282,7 +282,7 @@ void lr_event_list_destroy(lr_event_list *list)
 
 void lr_event_list_drop(lr_event_list *list)
 {
-    lr_free_by_and_by(list->events, list->count * (int64_t)sizeof(*list->events));
+    lr_free_in_pieces(list->events, list->count * (int64_t)sizeof(*list->events));
     list->events = NULL;
     list->count = 0;
 }

@@ -32,15 +32,15 @@ struct lr_yardl_input {
         size_t filled, used;
         int64_t at;
     } other; /* the bytes that were at hand before */
-    lr_status (*leave)(void *user), (*turn)(void *user);
+    lr_status (*settle)(void *user), (*turn)(void *user);
     void *user; /* of both */
 };
 
 /* --- bytes --- */
 
-static lr_status leave(struct lr_yardl_input *input)
+static lr_status settle(struct lr_yardl_input *input)
 {
-    return input->leave != NULL ? input->leave(input->user) : LR_OK;
+    return input->settle != NULL ? input->settle(input->user) : LR_OK;
 }
 
 lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
@@ -50,7 +50,7 @@ lr_status lr_yardl_error(struct lr_yardl_input *input, const char *format, ...)
     va_start(list, format);
     vsnprintf(sentence, sizeof(sentence), format, list);
     va_end(list);
-    LR_TRY(leave(input));
+    LR_TRY(settle(input));
     return lr_error(input->log, LR_BAD_INPUT, "%s: at byte %lld: %s", input->path,
                     (long long)input->at, sentence);
 }
@@ -62,7 +62,7 @@ int64_t lr_yardl_left(const struct lr_yardl_input *input)
 
 static lr_status fill(struct lr_yardl_input *input)
 {
-    LR_TRY(leave(input));
+    LR_TRY(settle(input));
     input->used = 0;
     input->filled = fread(input->buffer, 1, input->room, input->file);
     if (input->filled > 0) {
@@ -130,7 +130,7 @@ static lr_status take_unsigned(struct lr_yardl_input *input, uint64_t *value)
 lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
 {
     const int64_t wanted = bytes < input->size ? bytes : input->size;
-    LR_TRY(leave(input));
+    LR_TRY(settle(input));
     if (wanted > (int64_t)input->room) {
         unsigned char *wider = lr_resize(input->buffer, wanted, 1, "a file's buffer", input->log);
         LR_TRY(wider != NULL ? LR_OK : LR_FAILED);
@@ -142,10 +142,10 @@ lr_status lr_yardl_widen(struct lr_yardl_input *input, int64_t bytes)
     return input->other.buffer != NULL ? LR_OK : LR_FAILED;
 }
 
-void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*settle)(void *user),
+void lr_yardl_listen(struct lr_yardl_input *input, lr_status (*all)(void *user),
                      lr_status (*turn)(void *user), void *user)
 {
-    input->leave = settle;
+    input->settle = all;
     input->turn = turn;
     input->user = user;
 }
@@ -176,7 +176,7 @@ const unsigned char *lr_yardl_at_hand(const struct lr_yardl_input *input, int64_
     return input->buffer + input->used;
 }
 
-/* What is left of the bytes at hand goes to the begin of the other buffer, which comes to hand. */
+/* What is left of the bytes at hand goes to the beginning of the other buffer, which comes to hand. */
 static void turn_over(struct lr_yardl_input *input)
 {
     const size_t there = input->filled - input->used;
@@ -189,7 +189,7 @@ static void turn_over(struct lr_yardl_input *input)
 
 lr_status lr_yardl_more(struct lr_yardl_input *input, bool *any)
 {
-    LR_TRY(input->turn != NULL ? input->turn(input->user) : leave(input));
+    LR_TRY(input->turn != NULL ? input->turn(input->user) : settle(input));
     const size_t there = input->filled - input->used;
     if (input->other.buffer != NULL) {
         turn_over(input);
