@@ -5,7 +5,6 @@
 #include "stop.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -54,9 +53,6 @@ static void hold_error(struct report_ranks *ranks, const char *sentence)
     }
 }
 
-/* Some work goes on beside the main thread. */
-static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-
 static void write_now(struct report *report, lr_log_level level, lr_status status,
                       const char *sentence)
 {
@@ -81,11 +77,12 @@ static void write_now(struct report *report, lr_log_level level, lr_status statu
     fprintf(stderr, "loraster: %s%s\n", words[level], sentence);
 }
 
+/* Some work goes on beside the main thread. */
 static void write_sentence(void *user, lr_log_level level, lr_status status, const char *sentence)
 {
-    pthread_mutex_lock(&one_at_a_time);
+    flockfile(stderr);
     write_now(user, level, status, sentence);
-    pthread_mutex_unlock(&one_at_a_time);
+    funlockfile(stderr);
 }
 
 /* Whether a line is to be drawn now. */
@@ -96,14 +93,14 @@ static bool is_due(const struct report *report)
 
 void report_line(struct report *report, const char *line)
 {
-    pthread_mutex_lock(&one_at_a_time);
+    flockfile(stderr);
     if (is_due(report)) {
         fprintf(stderr, "\r\033[K%s", line);
         fflush(stderr);
         report->line_drawn = true;
         report->drawn_s = report_seconds();
     }
-    pthread_mutex_unlock(&one_at_a_time);
+    funlockfile(stderr);
 }
 
 static void draw_progress(struct report *report, double done, double total, double now)
@@ -131,9 +128,9 @@ static bool show_progress(void *user, const char *what, double done, double tota
         }
         report->last_done = done;
         if (now - report->drawn_s > 0.2) {
-            pthread_mutex_lock(&one_at_a_time);
+            flockfile(stderr);
             draw_progress(report, done, total, now);
-            pthread_mutex_unlock(&one_at_a_time);
+            funlockfile(stderr);
         }
     }
     return !stop_is_asked();
