@@ -12,7 +12,7 @@
 #include <semaphore.h>
 #include <stdatomic.h>
 
-/* Zero is valid: none has begun. Must not move from begin to finish. */
+/* Zero is valid: none has begun. Must not move from begin to finish. All functions are for one thread, the caller's. */
 struct early_sensitivity {
     struct lr_background working;
     sem_t is_made, is_over; /* posted when there is an operator or will be none, and at the end */
@@ -39,8 +39,8 @@ void early_sensitivity_begin(struct early_sensitivity *early, const lr_listmode_
  * that ask for it after early_sensitivity_wait. Waits until the device is awake. NULL where there is none. */
 lr_operator *early_sensitivity_of(struct early_sensitivity *early);
 
-/* Waits until it is there, and shows how far along it is. Where it could not be had, operators that take it compute it, and
- * tell log and progress, which outlive this. errors: LR_CANCELLED. */
+/* Waits until it is there, and shows how far along it is. Where it could not be had, operators that take it compute
+ * it, and tell log and progress, which outlive this. errors: LR_CANCELLED. */
 lr_status early_sensitivity_wait(struct early_sensitivity *early, const lr_progress *progress,
                                  const lr_log *log);
 
