@@ -160,8 +160,8 @@
 #define LR_EVENTS_SPREAD 8
 /* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
 #define LR_EVENTS_CELL_SPREAD 7
-/* likewise, of exact elements, whose sums have bits to spare: values that count as of the usual size, as finding out
- * how large their terms are takes as long as a projection */
+/* 2 to this: how many times larger than usual the values of events may be that count as usual with exact elements,
+ * whose sums have bits to spare: finding out how large the terms of many events are takes as long as a projection */
 #define LR_EVENTS_EXACT_NEAR 4
 /* of such sums the size, with what rounding adds */
 #define LR_EVENTS_CELL_MOST 2.14e9

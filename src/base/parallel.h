@@ -17,7 +17,15 @@ typedef void lr_parallel_body(void *user, int64_t begin, int64_t end, int worker
  * cannot be started, everything runs on the caller. */
 void lr_parallel_for(int threads, int64_t count, int64_t grain, lr_parallel_body *body, void *user);
 
-/* The same in two steps, between which the caller does something else while others work at the loop. Set the first
+/* Lowers *least to a number that is less: of the first of something that several threads look for. */
+static inline void lr_lower(atomic_llong *least, int64_t number)
+{
+    long long known = atomic_load(least);
+    while (number < known && !atomic_compare_exchange_weak(least, &known, number)) {
+    }
+}
+
+/* A loop in two steps, between which the caller does something else while others work at it. Set the first
  * five fields, zero the rest; it must not move in between. */
 struct lr_parallel {
     int threads;

@@ -13,10 +13,10 @@
 
 #include "cluster.h"
 #include "direct.h"
-#include "early_sensitivity.h"
 #include "json.h"
 #include "lor_factors.h"
 #include "recon_own.h"
+#include "recon_sensitivity.h"
 #include "run_bar.h"
 
 #include <lr/listmode.h>

@@ -205,13 +205,6 @@ struct taking {
     atomic_llong refused;
 };
 
-static void refuse(struct taking *taking, int64_t number)
-{
-    long long first = atomic_load(&taking->refused);
-    while (number < first && !atomic_compare_exchange_weak(&taking->refused, &first, number)) {
-    }
-}
-
 static void take_share(void *user, int64_t begin, int64_t end, int worker)
 {
     struct taking *taking = user;
@@ -219,7 +212,7 @@ static void take_share(void *user, int64_t begin, int64_t end, int worker)
     for (int64_t k = begin; k < end; k++) {
         const int64_t number = taking->begin + k;
         if (check_event(taking->events, number, NULL) != LR_OK) {
-            refuse(taking, number);
+            lr_lower(&taking->refused, number);
             return;
         }
         if (taking->tof_mm != NULL) {

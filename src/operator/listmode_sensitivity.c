@@ -457,6 +457,13 @@ static lr_status keep(struct lr_operator *op)
     return status;
 }
 
+static void put_scaled(const struct lr_operator *op, double share, lr_vector *numbers)
+{
+    for (int64_t v = 0; v < numbers->count; v++) {
+        lr_number_put(numbers, v, share * (double)op->sensitivity[v]);
+    }
+}
+
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,
                                   lr_vector *image)
 {
@@ -467,15 +474,11 @@ lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *pa
         LR_TRY(keep(op));
     }
     if (image->values != NULL) {
-        for (int64_t v = 0; v < image->count; v++) {
-            lr_number_put(image, v, share * (double)op->sensitivity[v]);
-        }
+        put_scaled(op, share, image);
         return LR_OK;
     }
     LR_TRY(lr_make_numbers(op, "the sensitivity", op->info.num_voxels, &scaled));
-    for (int64_t v = 0; v < scaled.count; v++) {
-        lr_number_put(&scaled, v, share * (double)op->sensitivity[v]);
-    }
+    put_scaled(op, share, &scaled);
     const lr_status status = lr_vector_copy(&scaled, image);
     lr_vector_destroy(&scaled);
     return status;

@@ -5,7 +5,7 @@
  * computes its own. CUDA is that of tests, on the processor. */
 #include "operators.h"
 
-#include "cli/early_sensitivity.h"
+#include "cli/recon_sensitivity.h"
 
 static lr_scanner *scanner;
 static lr_lors *lors;
@@ -26,17 +26,8 @@ static const lr_log hearing = {hear, NULL};
 
 static int setup(void **state)
 {
-    static const int crystals[2] = {4, 3};
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = 10,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {5, 5},
-                          .face_mm = {5, 5},
-                          .depth_mm = 10};
     (void)state;
-    scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
-        &ring);
+    scanner = decagon();
     lors = lr_lors_create(scanner, NULL);
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     return 0;

@@ -19,17 +19,8 @@ static int64_t num_lines;
 
 static int setup(void **state)
 {
-    static const int crystals[2] = {4, 3};
-    const lr_ring ring = {.radius_mm = 60,
-                          .modules = 10,
-                          .block_crystals = {&crystals[0], &crystals[1]},
-                          .pitch_mm = {5, 5},
-                          .face_mm = {5, 5},
-                          .depth_mm = 10};
     (void)state;
-    scanner = lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
-        &ring);
+    scanner = decagon();
     lors = lr_lors_create(scanner, NULL);
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     all_lines = calloc((size_t)lors->count, sizeof(*all_lines));

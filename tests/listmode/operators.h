@@ -11,6 +11,21 @@
 
 static struct test_log test_log;
 
+/* Ten modules of 4 x 3 crystals. */
+static inline lr_scanner *decagon(void)
+{
+    static const int crystals[2] = {4, 3};
+    const lr_ring ring = {.radius_mm = 60,
+                          .modules = 10,
+                          .block_crystals = {&crystals[0], &crystals[1]},
+                          .pitch_mm = {5, 5},
+                          .face_mm = {5, 5},
+                          .depth_mm = 10};
+    return lr_scanner_create_ring(
+        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
+        &ring);
+}
+
 /* params->log: test_log */
 static inline lr_operator *open_operator(const lr_listmode_params *params)
 {

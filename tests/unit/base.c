@@ -110,7 +110,7 @@ static void memory_is_zeroed(void **state)
 }
 
 /* Nothing beside it is touched. */
-static void memory_is_freed_by_and_by(void **state)
+static void memory_is_freed_in_pieces(void **state)
 {
     (void)state;
     const int64_t bytes = (40 << 20) + 12345;
@@ -212,7 +212,7 @@ int main(void)
         cmocka_unit_test(odd_arguments_run_on_the_caller),
         cmocka_unit_test(loop_goes_on_beside_the_caller),
         cmocka_unit_test(memory_is_zeroed),
-        cmocka_unit_test(memory_is_freed_by_and_by),
+        cmocka_unit_test(memory_is_freed_in_pieces),
         cmocka_unit_test(too_much_memory_is_a_sentence),
         cmocka_unit_test(machine_is_described),
         cmocka_unit_test(strings_are_copied),

@@ -79,9 +79,7 @@ static void find_share(void *user, int64_t begin, int64_t end, int worker)
     }
     for (int64_t k = begin; any && k < end; k++) {
         if (is_bad(values[k])) {
-            long long first = atomic_load(&finding->bad);
-            while (k < first && !atomic_compare_exchange_weak(&finding->bad, &first, k)) {
-            }
+            lr_lower(&finding->bad, k);
             return;
         }
     }
