@@ -9,7 +9,7 @@
 #include <strings.h>
 #include <time.h>
 
-enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 512 << 20 };
+enum { SHOWN_EVERY_NS = 50 * 1000 * 1000, VOXEL_BYTES = 64, LINES_BYTES = 768 << 20 };
 
 /* --- in a thread of its own --- */
 

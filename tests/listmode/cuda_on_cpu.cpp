@@ -393,8 +393,7 @@ int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
 {
     cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
     for (int k = 0; k < ordering->count; k++) {
-        make_line(ordering->pass, ordering->pass.frames[ordering->axis], ordering->has_tof != 0, k,
-                  ordering->lines[k]);
+        keep_line(*ordering, k);
     }
     return 0;
 }

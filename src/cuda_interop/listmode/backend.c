@@ -53,7 +53,8 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
-    lr_cuda_list_line *lines;        /* of the device, owned by the memory; NULL = none are kept */
+    lr_cuda_list_line *lines;   /* of the device, owned by the memory; NULL = none are kept */
+    lr_cuda_list_sight *sights; /* likewise, of exact elements */
     struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
     lr_cuda_list_exact exact;        /* of the host */
     lr_cuda_list_pass pass;          /* what all have */
@@ -214,6 +215,7 @@ static lr_status find_events(struct project *project, const struct lr_cuda_list_
     events->tof_mm += batch->begin;
     events->number += batch->begin;
     events->lines = cuda->lines != NULL ? cuda->lines + batch->begin : NULL;
+    events->sights = cuda->sights != NULL ? cuda->sights + batch->begin : NULL;
     return LR_OK;
 }
 
@@ -618,7 +620,7 @@ static void share_memory(struct listmode_cuda *cuda, struct lr_cuda_list_plan_pa
     }
 }
 
-/* Whether lines that are kept have all that the kernel needs: make_line. */
+/* Whether what is kept of lines has all that the kernel needs: make_line, exact_line. */
 static bool may_keep_lines(const struct listmode_cuda *cuda)
 {
     const struct lr_listmode_model *model = cuda->params.model;
@@ -628,20 +630,25 @@ static bool may_keep_lines(const struct listmode_cuda *cuda)
     for (int axis = 0; axis < 3; axis++) {
         edge = fmax(edge, model->grid.voxel_mm[axis]);
     }
-    return (asked == NULL || strcmp(asked, "found") != 0) && !model->tube.as_paper &&
-           model->kernel != LR_LISTMODE_EXACT && sqrt(3.0) * edge < 0.5 * least;
+    const bool has_all = model->kernel == LR_LISTMODE_EXACT ||
+                         (!model->tube.as_paper && sqrt(3.0) * edge < 0.5 * least);
+    return has_all && (asked == NULL || strcmp(asked, "found") != 0);
 }
 
 /* bytes: what else is to be there at the same time. */
 static lr_status make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
 {
-    const int64_t more = cuda->params.events->layout.count * (int64_t)sizeof(lr_cuda_list_line);
+    const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
+    const size_t each = is_exact ? sizeof(lr_cuda_list_sight) : sizeof(lr_cuda_list_line);
+    const int64_t more = cuda->params.events->layout.count * (int64_t)each;
     if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) {
         return LR_OK;
     }
-    cuda->lines =
+    void *const kept =
         lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
-    return cuda->lines != NULL ? LR_OK : LR_FAILED;
+    cuda->sights = is_exact ? kept : NULL;
+    cuda->lines = is_exact ? NULL : kept;
+    return kept != NULL ? LR_OK : LR_FAILED;
 }
 
 /* Of the device, for a while. */
@@ -681,7 +688,8 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
                                    &(struct lr_cuda_list_order_params){.backend = &cuda->params,
                                                                        .pass = &cuda->pass,
                                                                        .stream = cuda->stream,
-                                                                       .lines = cuda->lines});
+                                                                       .lines = cuda->lines,
+                                                                       .sights = cuda->sights});
 }
 
 static void *allocate_floats(struct listmode_cuda *cuda, const char *what, int64_t count)

@@ -3,185 +3,107 @@
  *
  * The exact elements of an event (docs/method/listmode.md, "Exact elements"), for one thread: its line goes
  * through planes of sample points, and of those beside it that may see both faces the solid angle is found in
- * coordinates that are small beside the crystals. Lines are found in double. Written for the processor, too.
- * Axes are the frame's: along it, and two across. */
+ * coordinates that are small beside the crystals. Written for the processor, too. */
 #ifndef LR_CUDA_LISTMODE_EXACT_CUH
 #define LR_CUDA_LISTMODE_EXACT_CUH
 
 #include "cuda_interop/listmode/angle.cuh"
-#include "cuda_interop/listmode/project.cuh"
+#include "cuda_interop/listmode/sight.cuh"
 
-/* --- a line, in double --- */
-
-/* A crystal's face in a frame. */
-struct placed_face {
-    int module;
-    double centre[3], across[3], along[3], normal[3], half_mm[2];
-
-    __host__ __device__ placed_face(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int crystal)
-        : module(pass.exact.module_of[crystal])
-    {
-        const lr_cuda_list_hit &hit = pass.events.hits[crystal];
-        const lr_cuda_list_module &of = pass.exact.modules[module];
-        const int axes[3] = {frame.axis, frame.across[0], frame.across[1]};
-        for (int c = 0; c < 3; c++) {
-            centre[c] = hit.mm[axes[c]];
-            across[c] = of.across[axes[c]];
-            along[c] = of.along[axes[c]];
-            normal[c] = of.normal[axes[c]];
-        }
-        half_mm[0] = of.across[3];
-        half_mm[1] = of.along[3];
-    }
-
-    /* How far it reaches along the frame's axis, and beside the line as its direction throws it onto a plane:
-     * by these slopes. */
-    __host__ __device__ void reach(const double slopes[2], double mm[3]) const
-    {
-        mm[0] = half_mm[0] * fabs(across[0]) + half_mm[1] * fabs(along[0]);
-        for (int c = 1; c < 3; c++) {
-            mm[c] = half_mm[0] * fabs(across[c] - slopes[c - 1] * across[0]) +
-                    half_mm[1] * fabs(along[c] - slopes[c - 1] * along[0]);
-        }
-    }
-};
-
-__host__ __device__ inline double product_of(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
+/* --- faces --- */
 
 /* Half of an edge of a face, over the distance of a point that is nearer to the other one: larger faces are
  * seen in pieces, at most so many along an axis. */
-constexpr double exact_half = 0.04;
+constexpr float exact_half = 0.04f;
 constexpr int exact_pieces = 64;
 
-/* The face whose centre lies in this direction, or the other way (sign -1). per_piece: of half an edge. */
-__host__ __device__ inline angle_face face_seen(const placed_face &face,
-                                                const lr_cuda_list_points &grid,
-                                                const double direction[3], double sign,
-                                                double per_piece)
+/* A face of this module in the frame. lean: as angle_face has it. */
+__host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &module,
+                                                const lr_cuda_list_frame &frame,
+                                                const float lean[3], float per_piece)
 {
     angle_face seen;
+#pragma unroll
     for (int c = 0; c < 2; c++) {
-        seen.across[c] = (float)(face.across[1 + c] * grid.step_mm[1 + c]);
-        seen.along[c] = (float)(face.along[1 + c] * grid.step_mm[1 + c]);
-        seen.normal[c] = (float)(face.normal[1 + c] * grid.step_mm[1 + c]);
-        seen.half_mm[c] = (float)face.half_mm[c];
-        const double pieces = ceil(face.half_mm[c] * per_piece);
-        seen.pieces[c] = (int)fmin(fmax(pieces, 1.0), (double)exact_pieces);
+        const int axis = frame.across[c];
+        const double step_mm = frame.points.step_mm[1 + c];
+        seen.across[c] = (float)(module.across[axis] * step_mm);
+        seen.along[c] = (float)(module.along[axis] * step_mm);
+        seen.normal[c] = (float)(module.normal[axis] * step_mm);
+        seen.half_mm[c] = (float)(c == 0 ? module.across[3] : module.along[3]);
+        const float pieces = ceilf(seen.half_mm[c] * per_piece);
+        seen.pieces[c] = (int)fminf(fmaxf(pieces, 1.0f), (float)exact_pieces);
         seen.piece_mm[c] = seen.half_mm[c] / (float)seen.pieces[c];
     }
-    seen.lean[0] = (float)(sign * product_of(face.across, direction));
-    seen.lean[1] = (float)(sign * product_of(face.along, direction));
-    seen.lean[2] = (float)(-sign * product_of(face.normal, direction));
+#pragma unroll
+    for (int c = 0; c < 3; c++) {
+        seen.lean[c] = lean[c];
+    }
     return seen;
 }
 
 /* --- a line's way through planes --- */
 
-struct exact_time { /* in standard deviations from its centre, as pass_time has it */
+/* Of a voxel's extent along the line, whose middle is `place` standard deviations from the centre of time of flight
+ * in the first plane, and `step` more in the next one. */
+struct exact_time {
     float place, step, half, per_mm, gain[3];
     float whole; /* middles up to this have their extent within three of them, and it is short */
     float even
         [4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
+
+    __host__ __device__ exact_time()
+    {
+    }
+    __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped)
+        : place(known.place + (float)skipped * known.place_step), step(known.place_step),
+          half(known.half), per_mm(known.per_mm), gain{known.gain[0], known.gain[1], known.gain[2]}
+    {
+        open_series();
+    }
+
+    /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard
+     * deviation: terms are Hermite's polynomials; the next one is below 3e-8. */
+    __host__ __device__ void open_series()
+    {
+        const float q = half * half, of_2 = q * (1.0f / 6.0f);
+        const float of_4 = q * q * (1.0f / 120.0f), of_6 = q * q * q * (1.0f / 5040.0f);
+        const float peak = 0.79788456f * half * per_mm;
+        whole = half < 0.25f ? 3.0f - half : -1.0f;
+        even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
+        even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
+        even[2] = peak * (of_4 - 15.0f * of_6);
+        even[3] = peak * of_6;
+    }
 };
 
 struct exact_walk {
-    int64_t at[2], step[2]; /* of the crossing, 2^32 for a point: of the next plane */
-    float reach[2],
-        widening[2];     /* where beside it there may be elements: of the first plane, and more */
-    float way, way_step; /* of the first plane, mm from the face at the lower end, and more */
+    int64_t at[2], step[2]; /* as lr_cuda_list_sight has them: of the next plane */
+    float reach[2], widening[2]; /* of the first plane, here and below */
+    float way, way_step;
     int first, plane, last; /* the last one is behind */
     int whole[2], low[2], high[2], point[2];
     float part[2], way_mm;
     bool is_turned; /* the face at the lower end is the far one */
+
+    /* Through planes begin .. end - 1 of those that it has. */
+    __host__ __device__ exact_walk(const lr_cuda_list_sight &sight, int begin, int end)
+        : first(sight.planes[0] > begin ? sight.planes[0] : begin),
+          last(sight.planes[1] < end ? sight.planes[1] : end), is_turned(false)
+    {
+        const int skipped = first - sight.planes[0];
+        for (int c = 0; c < 2; c++) {
+            at[c] = sight.at[c] + skipped * sight.step[c];
+            step[c] = sight.step[c];
+            reach[c] = sight.reach[c] + (float)skipped * sight.widening[c];
+            widening[c] = sight.widening[c];
+            point[c] = low[c] = high[c] = 0;
+        }
+        way = sight.way_mm + (float)skipped * sight.way_step_mm;
+        way_step = sight.way_step_mm;
+        plane = first - 1;
+    }
 };
-
-/* Leaves out planes where no point of an axis is within reach of the crossing. */
-__host__ __device__ inline void narrow_planes(exact_walk &walk, double at, double step,
-                                              double points, double reach)
-{
-    const double low = -reach, high = points - 1.0 + reach;
-    if (fabs(step) < 1e-9) {
-        walk.last = at > low - 1.0 && at < high + 1.0 ? walk.last : walk.first;
-        return;
-    }
-    const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
-    walk.first = (int)fmin(fmax(floor(fmin(a, b)), (double)walk.first), (double)walk.last);
-    walk.last = (int)fmax(fmin(ceil(fmax(a, b)) + 1.0, (double)walk.last), (double)walk.first);
-}
-
-/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave, from walk.first to walk.last. */
-__host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
-                                            const lr_cuda_list_points &grid,
-                                            const placed_face faces[2], const double reaches[2][3],
-                                            const double direction[3], const double tof[2],
-                                            exact_walk &walk)
-{
-    double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
-    double high = fmax(faces[0].centre[0] + reaches[0][0], faces[1].centre[0] + reaches[1][0]);
-    if (tof[1] > 0) {
-        const double centre =
-            0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
-        const double most = 3.0 * tof[1] * direction[0] + pass.exact.reach_mm;
-        low = fmax(low, centre - most);
-        high = fmin(high, centre + most);
-    }
-    const double first = ceil((low - grid.first_mm[0]) * grid.per_step[0] - 1e-6);
-    const double last = floor((high - grid.first_mm[0]) * grid.per_step[0] + 1e-6) + 1.0;
-    walk.first = (int)fmin(fmax(first, (double)walk.first), (double)walk.last);
-    walk.last = (int)fmin(fmax(last, (double)walk.first), (double)walk.last);
-}
-
-/* A line that meets both faces is, part of the way, as far beside this one as that part of the way from the
- * one reach to the other; which part it is in a plane is known up to `slack`. */
-__host__ __device__ inline void find_crossings(const lr_cuda_list_points &grid,
-                                               const placed_face faces[2],
-                                               const double reaches[2][3], const double slopes[2],
-                                               exact_walk &walk)
-{
-    const double per_apart = 1.0 / (faces[1].centre[0] - faces[0].centre[0]);
-    const double slack = fmax(reaches[0][0], reaches[1][0]) * per_apart;
-    const double to_first = grid.first_mm[0] - faces[0].centre[0];
-    double at[2], step[2], from[2], most[2], more[2];
-    for (int c = 0; c < 2; c++) {
-        const double per_mm = grid.per_step[1 + c], slope = slopes[c];
-        const double here = reaches[0][1 + c] * per_mm, there = reaches[1][1 + c] * per_mm;
-        step[c] = grid.step_mm[0] * slope * per_mm;
-        at[c] = (faces[0].centre[1 + c] + to_first * slope - grid.first_mm[1 + c]) * per_mm;
-        most[c] = fmax(here, there);
-        more[c] = slack > 0.25 ? 0.0 : (there - here) * grid.step_mm[0] * per_apart;
-        from[c] = slack > 0.25
-                      ? most[c]
-                      : here + (there - here) * to_first * per_apart + fabs(there - here) * slack;
-        narrow_planes(walk, at[c], step[c], grid.points[1 + c], most[c]);
-    }
-    for (int c = 0; c < 2; c++) {
-        constexpr double parts = 4294967296.0;
-        walk.at[c] = (int64_t)floor((at[c] + walk.first * step[c]) * parts);
-        walk.step[c] = (int64_t)floor(step[c] * parts + 0.5);
-        walk.reach[c] = (float)(from[c] + walk.first * more[c]);
-        walk.widening[c] = (float)more[c];
-    }
-}
-
-/* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard deviation:
- * terms are Hermite's polynomials; the next one is below 3e-8. */
-__host__ __device__ inline void open_series(exact_time &time)
-{
-    const float q = time.half * time.half, of_2 = q * (1.0f / 6.0f);
-    const float of_4 = q * q * (1.0f / 120.0f), of_6 = q * q * q * (1.0f / 5040.0f);
-    const float peak = 0.79788456f * time.half * time.per_mm;
-    time.whole = time.half < 0.25f ? 3.0f - time.half : -1.0f;
-    time.even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
-    time.even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
-    time.even[2] = peak * (of_4 - 15.0f * of_6);
-    time.even[3] = peak * of_6;
-}
-
-/* --- an event --- */
 
 /* The integral of the normal distribution over places within half_width of a centre; half_width < 0.5: its
  * series around the centre, whose terms are Hermite's polynomials, good to 3e-8. */
@@ -193,81 +115,6 @@ __host__ __device__ inline float normal_around(float centre, float half_width)
     float sum = of_6 * (1.0f / 5040.0f) + q * of_8 * (1.0f / 362880.0f);
     sum = 1.0f + q * ((y - 1.0f) * (1.0f / 6.0f) + q * (of_4 * (1.0f / 120.0f) + q * sum));
     return 0.79788456f * half_width * power_of_two(y * -0.72134752f) * sum;
-}
-
-/* The line of arranged event k between its faces, from the one at the lower end. */
-struct exact_line {
-    bool is_turned;
-    placed_face faces[2];
-    double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
-    double slopes[2], reaches[2][3];
-    double tof[2]; /* centre and sigma; 0 = none */
-
-    __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                   bool has_tof, int64_t k)
-        : is_turned(pass.events.hits[pass.events.crystals[1][k]].mm[frame.axis] <
-                    pass.events.hits[pass.events.crystals[0][k]].mm[frame.axis]),
-          faces{{pass, frame, pass.events.crystals[is_turned ? 1 : 0][k]},
-                {pass, frame, pass.events.crystals[is_turned ? 0 : 1][k]}}
-    {
-        for (int c = 0; c < 3; c++) {
-            direction[c] = faces[1].centre[c] - faces[0].centre[c];
-        }
-        const double per_length = per_root(product_of(direction, direction));
-        for (int c = 0; c < 3; c++) {
-            direction[c] *= per_length;
-        }
-        per_along = 1.0 / direction[0];
-        slopes[0] = direction[1] * per_along;
-        slopes[1] = direction[2] * per_along;
-        length_mm = 1.0 / per_length;
-        tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
-        tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
-                                    pass.events.hits[pass.events.crystals[1][k]])
-                         : 0.0;
-        faces[0].reach(slopes, reaches[0]);
-        faces[1].reach(slopes, reaches[1]);
-    }
-
-    /* Through planes of slices[0] .. slices[1] - 1. It has none where it sees nothing. */
-    __host__ __device__ void find_walk(const lr_cuda_list_pass &pass,
-                                       const lr_cuda_list_points &grid, const int32_t slices[2],
-                                       exact_walk &walk) const
-    {
-        walk.first = slices[0] * grid.samples[0];
-        walk.last = slices[1] * grid.samples[0];
-        find_planes(pass, grid, faces, reaches, direction, tof, walk);
-        find_crossings(grid, faces, reaches, slopes, walk);
-        walk.way = (float)((grid.first_mm[0] + walk.first * grid.step_mm[0] - faces[0].centre[0]) *
-                           per_along);
-        walk.way_step = (float)(grid.step_mm[0] * per_along);
-        walk.last = faces[0].module == faces[1].module ? walk.first : walk.last;
-        walk.plane = walk.first - 1;
-        walk.is_turned = false;
-        for (int c = 0; c < 2; c++) {
-            walk.point[c] = walk.low[c] = walk.high[c] = 0;
-        }
-    }
-};
-
-__host__ __device__ inline exact_time pass_time(const lr_cuda_list_points &grid,
-                                                const exact_line &line, double place_mm)
-{
-    const double per_sigma = 1.0 / line.tof[1];
-    exact_time time;
-    double square = 0;
-    for (int c = 0; c < 3; c++) {
-        const double gain = line.direction[c] * grid.step_mm[c];
-        time.gain[c] = (float)(gain * per_sigma);
-        square += gain * grid.samples[c] * gain * grid.samples[c];
-    }
-    const double per_extent = per_root(square), extent = square * per_extent;
-    time.place = (float)(place_mm * per_sigma);
-    time.step = (float)(grid.step_mm[0] * line.per_along * per_sigma);
-    time.half = (float)(0.5 * extent * per_sigma);
-    time.per_mm = (float)(per_extent * (1.0 / list_held));
-    open_series(time);
-    return time;
 }
 
 /* Finds which points of the next plane may have elements, and goes on behind it. */
@@ -307,10 +154,7 @@ __host__ __device__ inline list_extent exact_extent(const lr_cuda_list_pass &pas
                                                     int64_t k)
 {
     const lr_cuda_list_points &grid = frame.points;
-    const exact_line line(pass, frame, has_tof, k);
-    const int32_t all[2] = {0, frame.slices};
-    exact_walk walk;
-    line.find_walk(pass, grid, all, walk);
+    const exact_walk walk(sight_of(pass, frame, has_tof, k), 0, grid.points[0]);
     list_extent extent = {};
     extent.slices[0] = walk.first / grid.samples[0];
     extent.slices[1] =
@@ -411,21 +255,16 @@ template <bool Leaning, bool Tof> struct exact_event {
     exact_time time;
 
     __host__ __device__ exact_event(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
-                                    int64_t k, const int32_t slices[2])
-        : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1)
+                                    const lr_cuda_list_sight &known, const int32_t slices[2])
+        : grid(frame.points), origin((frame.window[0] - 1) * frame.pitch + frame.window[1] - 1),
+          walk(known, slices[0] * grid.samples[0], slices[1] * grid.samples[0])
     {
-        const exact_line line(pass, frame, Tof, k);
-        line.find_walk(pass, grid, slices, walk);
         if (is_empty()) {
             return;
         }
-        open_sight(line.faces, line.direction, line.length_mm);
-        if (Tof) {
-            const double place_mm =
-                (grid.first_mm[0] + walk.first * grid.step_mm[0] - line.faces[0].centre[0]) *
-                    line.per_along -
-                0.5 * line.length_mm - line.tof[0];
-            time = pass_time(grid, line, place_mm);
+        open_sight(pass, frame, known);
+        if constexpr (Tof) {
+            time = exact_time(known, walk.first - known.planes[0]);
         }
     }
 
@@ -434,14 +273,16 @@ template <bool Leaning, bool Tof> struct exact_event {
         return walk.first >= walk.last;
     }
 
-    __host__ __device__ void open_sight(const placed_face faces[2], const double direction[3],
-                                        double length_mm)
+    __host__ __device__ void open_sight(const lr_cuda_list_pass &pass,
+                                        const lr_cuda_list_frame &frame,
+                                        const lr_cuda_list_sight &known)
     {
-        const placed_face &low = faces[0], &high = faces[1];
-        const double per_piece = 2.0 / (exact_half * length_mm);
-        sight.near_face = face_seen(low, grid, direction, -1.0, per_piece);
-        sight.far_face = face_seen(high, grid, direction, 1.0, per_piece);
-        sight.length_mm = (float)length_mm;
+        const lr_cuda_list_module &low = pass.exact.modules[known.modules[0]];
+        const lr_cuda_list_module &high = pass.exact.modules[known.modules[1]];
+        const float per_piece = quotient_of(2.0f / exact_half, known.length_mm);
+        sight.near_face = face_seen(low, frame, known.low_lean, per_piece);
+        sight.far_face = face_seen(high, frame, known.high_lean, per_piece);
+        sight.length_mm = known.length_mm;
         sight.across_across = (float)product_of(low.across, high.across);
         sight.normal_across = (float)product_of(low.normal, high.across);
         sight.across_normal = (float)product_of(low.across, high.normal);
@@ -723,7 +564,7 @@ __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
 {
     const int32_t all[2] = {0, frame.slices};
     exact_reader reader = {held_address(pass.numbers + frame.begin), 0.0f, {0.0f, 0.0f}};
-    exact_event<Leaning, Tof> event(pass, frame, k, all);
+    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
     event.give_elements(frame, lanes, reader);
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
@@ -737,7 +578,7 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     const float value = value_at(pass, k);
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Tof> event(pass, frame, k, all);
+    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
     event.each_element(frame, lanes, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) {
@@ -762,7 +603,25 @@ struct exact_sizes {
                                         int event)
     {
         const int64_t k = block.chunk.begin + event;
-        const lr_cuda_list_events &events = pass.events;
+        const bool has_tof = block.chunk.has_tof != 0;
+        float length_mm, per_sigma;
+        if (pass.events.sights != nullptr) {
+            const lr_cuda_list_sight &known = pass.events.sights[k];
+            length_mm = known.length_mm;
+            per_sigma = (float)(2.0 * list_held) * known.half * known.per_mm;
+        } else {
+            find(pass.events, k, length_mm, per_sigma);
+        }
+        const float way = 0.5f * length_mm - pass.exact.radius_mm;
+        const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
+        const float most = pass.exact.face / (way * way) * density;
+        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
+    }
+
+    /* per_sigma: infinite where there is no time of flight. */
+    __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k,
+                                         float &length_mm, float &per_sigma)
+    {
         const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
         const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
         float square = 0.0f;
@@ -770,12 +629,8 @@ struct exact_sizes {
             const float along = (float)(b.mm[c] - a.mm[c]);
             square += along * along;
         }
-        const float way = 0.5f * sqrtf(square) - pass.exact.radius_mm;
-        const float density = block.chunk.has_tof != 0
-                                  ? fminf(0.4f / (float)sigma_of(events, a, b), pass.exact.per_edge)
-                                  : 1.0f;
-        const float most = pass.exact.face / (way * way) * density;
-        return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
+        length_mm = sqrtf(square);
+        per_sigma = 1.0f / (float)sigma_of(events, a, b);
     }
 };
 
@@ -886,7 +741,8 @@ __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const li
         sums.unit = 1.0f;
         sums.least = INFINITY;
     }
-    exact_event<Leaning, Tof> event(pass, block.frame, k, block.job.slices);
+    exact_event<Leaning, Tof> event(pass, block.frame, sight_of(pass, block.frame, Tof, k),
+                                    block.job.slices);
     event.give_elements(block.frame, lanes, sums);
 }
 

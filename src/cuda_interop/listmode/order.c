@@ -126,10 +126,12 @@ static lr_status order_group(struct ordering *ordering, int64_t r, int g)
                                       (size_t)pieces_of(group.count) * sizeof(*ordering->pieces),
                                       cudaMemcpyDefault, ordering->params->stream)));
     LR_TRY(gather(ordering, &group));
-    if (ordering->params->lines == NULL) {
+    const struct lr_cuda_list_order_params *params = ordering->params;
+    if (params->lines == NULL && params->sights == NULL) {
         return LR_OK;
     }
-    group.lines = ordering->params->lines + ends[0];
+    group.lines = params->lines != NULL ? params->lines + ends[0] : NULL;
+    group.sights = params->sights != NULL ? params->sights + ends[0] : NULL;
     return check(ordering, lr_cuda_launch_list_lines(&group));
 }
 

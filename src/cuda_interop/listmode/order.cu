@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "cuda_interop/listmode/order.cuh"
-#include "cuda_interop/listmode/shares.cuh"
 
 namespace
 {
@@ -27,12 +26,11 @@ __global__ void __launch_bounds__(group)
 }
 
 __global__ void __launch_bounds__(group)
-    make_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
+    keep_lines(const __grid_constant__ lr_cuda_list_ordering ordering)
 {
     const int64_t k = (int64_t)blockIdx.x * group + threadIdx.x;
     if (k < ordering.count) {
-        make_line(ordering.pass, ordering.pass.frames[ordering.axis], ordering.has_tof != 0, k,
-                  ordering.lines[k]);
+        keep_line(ordering, (int)k);
     }
 }
 
@@ -60,7 +58,7 @@ int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering)
 
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
 {
-    make_lines<<<groups_of(ordering->count), group, 0,
+    keep_lines<<<groups_of(ordering->count), group, 0,
                  static_cast<cudaStream_t>(ordering->pass.stream)>>>(*ordering);
     return cudaGetLastError();
 }

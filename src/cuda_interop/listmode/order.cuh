@@ -6,6 +6,7 @@
 #define LR_CUDA_LISTMODE_ORDER_CUH
 
 #include "cuda_interop/listmode/exact.cuh"
+#include "cuda_interop/listmode/shares.cuh"
 
 /* What a key has, from its top: how large windows are, the first and the last slice, and in what is left how many
  * steps an event takes, so that lanes of a warp are done at about the same time. */
@@ -96,6 +97,18 @@ __host__ __device__ inline void bound_piece(const lr_cuda_list_ordering &orderin
     }
     found.slices[1] = found.slices[1] == beyond ? frame.slices : found.slices[1];
     ordering.pieces[piece] = found;
+}
+
+/* What is kept of the line of an event that has its place. */
+__host__ __device__ inline void keep_line(const lr_cuda_list_ordering &ordering, int event)
+{
+    const lr_cuda_list_frame &frame = ordering.pass.frames[ordering.axis];
+    const bool has_tof = ordering.has_tof != 0;
+    if (ordering.sights != nullptr) {
+        ordering.sights[event] = sight_of(ordering.pass, frame, has_tof, event);
+    } else {
+        make_line(ordering.pass, frame, has_tof, event, ordering.lines[event]);
+    }
 }
 
 #endif

@@ -20,6 +20,7 @@ struct lr_cuda_list_order_params {
     const lr_cuda_list_pass *pass; /* frames, tube and all events */
     void *stream;                  /* a cudaStream_t */
     lr_cuda_list_line *lines;      /* [count] of the device, which are made; NULL = none */
+    lr_cuda_list_sight *sights;    /* likewise */
 };
 
 /* Bytes that ordering takes for a while, beside the events. */

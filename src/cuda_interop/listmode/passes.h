@@ -100,12 +100,26 @@ typedef struct lr_cuda_list_line {
     int32_t slices[2];
 } lr_cuda_list_line;
 
+/* What exact elements need to know of an event's line, which goes from one crystal's face, at the lower end of the
+ * frame's axis, to the other's, through planes of sample points. One cache line. */
+typedef struct lr_cuda_list_sight {
+    int64_t at[2], step[2]; /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
+    float reach[2], widening[2]; /* where beside it there may be elements: of the first plane, and more */
+    int32_t planes[2];           /* first, and behind the last; as many where it has none */
+    float way_mm, way_step_mm;   /* of the first plane from the face at the lower end, and more */
+    float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
+    int32_t modules[2];              /* of these */
+    float length_mm;
+    float place, place_step, half, per_mm, gain[3]; /* of exact_time, where it has time of flight */
+} lr_cuda_list_sight;
+
 /* As lr_listmode_events has them, from a batch's first event on. */
 typedef struct lr_cuda_list_events {
     const int32_t *crystals[2];
     const float *tof_mm;
     const int32_t *number;
-    const lr_cuda_list_line *lines; /* NULL = they are found when they are needed */
+    const lr_cuda_list_line *lines;   /* NULL = they are found when they are needed */
+    const lr_cuda_list_sight *sights; /* of exact elements; likewise */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
     int32_t num_kinds;
@@ -195,10 +209,11 @@ typedef struct lr_cuda_list_ordering {
     uint32_t *keys;             /* [count] list_keys in order.cuh */
     int32_t *numbers;           /* [count] 0, 1, ... */
     lr_cuda_list_piece *pieces; /* of LR_CUDA_LIST_PIECE events, in their order */
-    lr_cuda_list_line *lines;   /* [count] */
+    lr_cuda_list_line *lines;   /* [count]; NULL = none are kept */
+    lr_cuda_list_sight *sights; /* likewise */
 } lr_cuda_list_ordering;
 
-/* Lines of a group, whose events are in their order: to lines. */
+/* Lines or sights of a group, whose events are in their order. */
 int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 
 /* keys and numbers; after sorting, pieces from keys. */

@@ -55,7 +55,7 @@ void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                  visiting &taker)
 {
     const int32_t all[2] = {0, frame.slices};
-    exact_event<Leaning, Tof> event(pass, frame, k, all);
+    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
     event.each_element(frame, whole_warp(), taking{&taker});
 }
 
