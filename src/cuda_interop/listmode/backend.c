@@ -53,8 +53,8 @@ struct listmode_cuda {
     struct lr_cuda_list_order order;
     struct lr_cuda_list_stream streaming;
     bool are_streamed;
-    lr_cuda_list_line *lines;   /* of the device, owned by the memory; NULL = none are kept */
-    lr_cuda_list_sight *sights; /* likewise, of exact elements */
+    lr_cuda_list_line *lines;        /* of the device, owned by the memory; NULL = none are kept */
+    lr_cuda_list_sight *sights;      /* likewise, of exact elements */
     struct lr_cuda_list_steps steps; /* in place of plan and order, but for its frames */
     lr_cuda_list_exact exact;        /* of the host */
     lr_cuda_list_pass pass;          /* what all have */

@@ -78,7 +78,7 @@ struct exact_time {
 };
 
 struct exact_walk {
-    int64_t at[2], step[2]; /* as lr_cuda_list_sight has them: of the next plane */
+    int64_t at[2], step[2];      /* as lr_cuda_list_sight has them: of the next plane */
     float reach[2], widening[2]; /* of the first plane, here and below */
     float way, way_step;
     int first, plane, last; /* the last one is behind */

@@ -103,10 +103,12 @@ typedef struct lr_cuda_list_line {
 /* What exact elements need to know of an event's line, which goes from one crystal's face, at the lower end of the
  * frame's axis, to the other's, through planes of sample points. One cache line. */
 typedef struct lr_cuda_list_sight {
-    int64_t at[2], step[2]; /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
-    float reach[2], widening[2]; /* where beside it there may be elements: of the first plane, and more */
-    int32_t planes[2];           /* first, and behind the last; as many where it has none */
-    float way_mm, way_step_mm;   /* of the first plane from the face at the lower end, and more */
+    int64_t at[2],
+        step[2]; /* where it crosses the first plane, and from plane to plane: 2^32 for a point */
+    float reach[2],
+        widening[2];   /* where beside it there may be elements: of the first plane, and more */
+    int32_t planes[2]; /* first, and behind the last; as many where it has none */
+    float way_mm, way_step_mm; /* of the first plane from the face at the lower end, and more */
     float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
     int32_t modules[2];              /* of these */
     float length_mm;

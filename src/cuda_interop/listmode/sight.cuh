@@ -64,8 +64,7 @@ __host__ __device__ inline void narrow_planes(lr_cuda_list_sight &sight, double 
     }
     const double per_step = 1.0 / step, a = (low - at) * per_step, b = (high - at) * per_step;
     sight.planes[0] = (int32_t)fmin(fmax(floor(fmin(a, b)), first), last);
-    sight.planes[1] =
-        (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)sight.planes[0]);
+    sight.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)sight.planes[0]);
 }
 
 /* Planes that the faces and time of flight (centre and sigma; 0 = none) leave. */
@@ -212,9 +211,8 @@ struct exact_line {
 };
 
 /* Of arranged event k: kept, or found. */
-__host__ __device__ inline lr_cuda_list_sight sight_of(const lr_cuda_list_pass &pass,
-                                                       const lr_cuda_list_frame &frame,
-                                                       bool has_tof, int64_t k)
+__host__ __device__ inline lr_cuda_list_sight
+sight_of(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, bool has_tof, int64_t k)
 {
     return pass.events.sights != nullptr
                ? pass.events.sights[k]
