@@ -271,18 +271,31 @@ lr_status lr_listmode_events_make_arrays(struct lr_listmode_events *events, cons
     return events->number != NULL ? LR_OK : LR_FAILED;
 }
 
-lr_status lr_listmode_events_open(struct lr_listmode_events *events,
-                                  const lr_listmode_params *params)
+static lr_status open_all(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     const int threads = params->threads > 0 ? params->threads : lr_num_processors();
-    *events = (struct lr_listmode_events){.from = params->events};
-    if (params->events == NULL || params->count <= 0) {
+    if ((events->from == NULL && events->sample == NULL) || params->count <= 0) {
         return lr_error(params->log, LR_USAGE, "list mode needs events: there are %lld",
                         (long long)params->count);
     }
     LR_TRY(init_ranges(events, params));
     LR_TRY(init_hits(events, params, threads));
     return init_sigma(events, params);
+}
+
+lr_status lr_listmode_events_open(struct lr_listmode_events *events,
+                                  const lr_listmode_params *params)
+{
+    *events = (struct lr_listmode_events){.from = params->events};
+    return open_all(events, params);
+}
+
+lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events,
+                                         const lr_listmode_params *params,
+                                         const struct lr_listmode_sample *sample)
+{
+    *events = (struct lr_listmode_events){.sample = sample};
+    return open_all(events, params);
 }
 
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events)

@@ -8,6 +8,8 @@
 #ifndef LR_LISTMODE_EVENTS_H
 #define LR_LISTMODE_EVENTS_H
 
+#include "listmode/sample.h"
+
 #include <lr/listmode.h>
 
 /* Groups of a range: of each axis of the grid first those without time of flight, in the caller's order,
@@ -42,7 +44,8 @@ struct lr_listmode_events {
     int64_t *offsets; /* owned [num_ranges + 1], the layout's */
     int64_t (*groups)[LR_LISTMODE_GROUPS + 1]; /* owned [num_ranges]: where the arrays hold them */
     const lr_event *from; /* [count] the caller's, until a backend is open for them */
-    bool are_checked;     /* all of them */
+    const struct lr_listmode_sample *sample; /* in place of `from`; NULL = none */
+    bool are_checked;                        /* all of them */
     int32_t *crystals[2]; /* owned [count] a and b; NULL until the host's arrays are made */
     float *tof_mm;        /* owned [count] as in lr_event; likewise */
     int32_t *number;      /* owned [count] the caller's number, from the range's begin; likewise */
@@ -71,6 +74,13 @@ lr_status lr_listmode_events_open(struct lr_listmode_events *events,
                                   const lr_listmode_params *params);
 lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
                                      const lr_listmode_params *params);
+
+/* The first step for lines of a sample, without time of flight, which outlives the events: a device draws them as it
+ * arranges them, and leaves out those that are not in coincidence; the host does neither. params: count is that of
+ * the sample, its events are not read. errors: LR_USAGE for no lines; LR_FAILED. */
+lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events,
+                                         const lr_listmode_params *params,
+                                         const struct lr_listmode_sample *sample);
 
 /* Whether all events are good, before anything is looked up by their crystals. errors: LR_BAD_INPUT as above. */
 lr_status lr_listmode_events_check(struct lr_listmode_events *events, int threads,

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "listmode/sample.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/listmode_facade.h"
@@ -40,6 +41,8 @@ struct batch {
     struct sum *sum;
     int half;
     int64_t first, end;
+    struct lr_listmode_sample sample;
+    bool is_drawn;       /* packed has the LORs; else the device is to draw them */
     struct drawn packed; /* [at_once] the LORs, ascending */
     int64_t count;
     struct lr_listmode_events lines;
@@ -56,35 +59,14 @@ struct sum {
     float *factors;          /* [at_once], or NULL: all are 1 */
     lr_vector image;         /* in the backend's precision */
     int64_t num_lines;
-    double stride; /* LORs for each line */
+    double stride;  /* LORs for each line */
+    bool by_device; /* it draws LORs, if it has the memory */
 };
 
-/* A number in [0, 1) that depends on seed and line alone (SplitMix64's mixing, Steele, Lea and Flood
- * 2014). */
-static double draw(uint64_t seed, int64_t line)
-{
-    uint64_t x = seed + 0x9e3779b97f4a7c15u * ((uint64_t)line + 1);
-    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-    return (double)((x ^ (x >> 31)) >> 11) * 0x1p-53;
-}
-
-/* One of each stride's LORs, so that the sample is spread evenly. */
-static int64_t lor_of_line(const struct sum *sum, int64_t line)
-{
-    const int64_t count = sum->family->lors->count;
-    const double within = sum->stride > 1.0 ? draw(sum->family->seed, line) : 0.0;
-    const int64_t lor = (int64_t)(((double)line + within) * sum->stride);
-    return lor < count ? lor : count - 1;
-}
-
-/* Lines of a half that this part has, from which the events at hand come: line k is HALVES * (first +
- * step * k) + half. */
+/* Lines from which the events of a batch come. */
 struct lines {
     struct sum *sum;
-    const struct drawn *packed;
-    int half;
-    int64_t first, step;
+    const struct batch *batch;
     struct {
         int64_t kept, place; /* from where the block begins; where they are to begin */
     } blocks[LINES_ON_DEVICE / HALVES / LINES_OF_BLOCK + 1];
@@ -98,8 +80,7 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
     int64_t at = begin;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        const int64_t line = HALVES * (lines->first + lines->step * k) + lines->half;
-        const int64_t lor = lor_of_line(sum, line);
+        const int64_t lor = lr_listmode_sample_lor(&lines->batch->sample, k);
         lr_place_seek(&place, lor);
         if (!lr_place_in_coincidence(&place)) {
             continue;
@@ -116,7 +97,7 @@ static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 static void pack_block(void *user, int64_t begin, int64_t end, int worker)
 {
     const struct lines *lines = user;
-    const struct drawn *from = &lines->sum->drawn, *to = lines->packed;
+    const struct drawn *from = &lines->sum->drawn, *to = &lines->batch->packed;
     const size_t kept = (size_t)lines->blocks[begin / LINES_OF_BLOCK].kept;
     const int64_t place = lines->blocks[begin / LINES_OF_BLOCK].place;
     (void)end;
@@ -139,24 +120,30 @@ static int64_t close_gaps(struct lines *lines, int64_t count)
     return sum;
 }
 
-/* The LORs of a batch that are in coincidence; returns how many. */
-static int64_t gather(const struct batch *batch)
+/* The lines of a batch: of its half those up to `end`, of which this part has each step-th. */
+static struct lr_listmode_sample find_sample(const struct batch *batch)
 {
-    struct sum *sum = batch->sum;
+    const struct sum *sum = batch->sum;
     const struct lr_listmode_family *family = sum->family;
-    const int64_t step = family->sensitivity_parts;
-    /* Of this half lines up to `end` are those of these numbers, of which this part has each step-th. */
-    const int64_t begin_of_half = batch->first / HALVES,
-                  end_of_half = (batch->end - batch->half + HALVES - 1) / HALVES;
-    const int64_t before = begin_of_half - family->sensitivity_part + step - 1;
-    struct lines lines = {.sum = sum,
-                          .packed = &batch->packed,
-                          .half = batch->half,
-                          .first = family->sensitivity_part + before / step * step,
-                          .step = step};
-    const int64_t count =
-        end_of_half > lines.first ? (end_of_half - lines.first + step - 1) / step : 0;
-    lr_parallel_for(sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
+    const int64_t step = family->sensitivity_parts, part = family->sensitivity_part;
+    const int64_t begin = batch->first / HALVES,
+                  end = (batch->end - batch->half + HALVES - 1) / HALVES;
+    const int64_t first = part + (begin - part + step - 1) / step * step;
+    return (struct lr_listmode_sample){.lors = family->lors,
+                                       .stride = sum->stride,
+                                       .seed = family->seed,
+                                       .first = HALVES * first + batch->half,
+                                       .step = HALVES * step,
+                                       .count = end > first ? (end - first + step - 1) / step : 0};
+}
+
+/* The LORs of a batch that are in coincidence; returns how many. */
+static int64_t gather(struct batch *batch)
+{
+    struct lines lines = {.sum = batch->sum, .batch = batch};
+    const int64_t count = batch->sample.count;
+    lr_parallel_for(batch->sum->op->params.threads, count, LINES_OF_BLOCK, draw_block, &lines);
+    batch->is_drawn = true;
     return close_gaps(&lines, count);
 }
 
@@ -174,7 +161,9 @@ static lr_listmode_params params_of(const struct batch *batch, const lr_log *log
 static lr_status open_lines(struct batch *batch, const lr_log *log)
 {
     const lr_listmode_params params = params_of(batch, log);
-    batch->status = lr_listmode_events_open(&batch->lines, &params);
+    batch->status = batch->is_drawn
+                        ? lr_listmode_events_open(&batch->lines, &params)
+                        : lr_listmode_events_open_sample(&batch->lines, &params, &batch->sample);
     if (batch->status != LR_OK) {
         lr_listmode_events_finish(&batch->lines);
     }
@@ -185,7 +174,9 @@ static lr_status open_lines(struct batch *batch, const lr_log *log)
 static void prepare(void *user)
 {
     struct batch *batch = user;
-    batch->count = gather(batch);
+    batch->sample = find_sample(batch);
+    batch->is_drawn = false;
+    batch->count = batch->sum->by_device ? batch->sample.count : gather(batch);
     if (batch->count > 0) {
         (void)open_lines(batch, NULL);
     }
@@ -212,11 +203,31 @@ static lr_status put_factors(const struct sum *sum, int64_t count, lr_vector *va
     return LR_OK;
 }
 
-static lr_status project(struct sum *sum, const lr_listmode_params *asked,
-                         struct lr_listmode_events *lines)
+/* Where the device has no memory to draw and hold them, the host does. */
+static lr_status arrange(struct batch *batch, const struct lr_listmode_backend_params *params)
 {
+    const struct lr_listmode_family *family = batch->sum->family;
+    if (!batch->is_drawn) {
+        LR_TRY(family->arrange(&batch->lines, params));
+        if (batch->lines.held != NULL) {
+            return LR_OK;
+        }
+        lr_listmode_events_finish(&batch->lines);
+        batch->count = gather(batch);
+        LR_TRY(batch->count > 0 ? open_lines(batch, params->log) : LR_OK);
+    }
+    if (batch->count == 0) {
+        return LR_OK;
+    }
+    const lr_listmode_params asked = params_of(batch, params->log);
+    return lr_listmode_arrange(family, &batch->lines, &asked, params);
+}
+
+static lr_status project(struct batch *batch)
+{
+    struct sum *sum = batch->sum;
     const struct lr_listmode_backend_params params = {.model = &sum->family->model,
-                                                      .events = lines,
+                                                      .events = &batch->lines,
                                                       .threads = sum->op->params.threads,
                                                       .device = sum->op->params.device,
                                                       .max_memory_bytes =
@@ -226,9 +237,12 @@ static lr_status project(struct sum *sum, const lr_listmode_params *asked,
                                                       .log = sum->op->params.log};
     struct lr_backend backend = {0};
     lr_vector values = {0};
-    LR_TRY(lr_listmode_arrange(sum->family, lines, asked, &params));
+    LR_TRY(arrange(batch, &params));
+    if (batch->count == 0) {
+        return LR_OK;
+    }
     LR_TRY(lr_listmode_open(sum->family, &params, &backend));
-    lr_status status = put_factors(sum, lines->layout.count, &values);
+    lr_status status = put_factors(sum, batch->lines.layout.count, &values);
     status = status == LR_OK ? backend.fns->back(backend.self, NULL,
                                                  sum->factors != NULL ? &values : NULL, &sum->image)
                              : status;
@@ -262,11 +276,10 @@ static lr_status add_batch(struct batch *batch)
     LR_TRY(batch->status == LR_OK
                ? LR_OK
                : open_lines(batch, log)); /* again, with a log: it tells why, or succeeds now */
-    const lr_listmode_params params = params_of(batch, log);
     lr_status status = find_factors(batch);
-    status = status == LR_OK ? project(sum, &params, &batch->lines) : status;
+    status = status == LR_OK ? project(batch) : status;
     lr_listmode_events_finish(&batch->lines);
-    if (status == LR_OK) {
+    if (status == LR_OK && batch->count > 0) {
         lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels,
                         &(struct adding){&sum->image, sum->half[batch->half]});
     }
@@ -411,6 +424,9 @@ static lr_status compute(struct lr_operator *op, float *values)
                       .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
     sum.stride = (double)all / (double)sum.num_lines;
     sum.at_once = (op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE) / HALVES;
+    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
+    sum.by_device = family->arrange != NULL && family->factors.get == NULL &&
+                    !(family->info.blobs.radius_mm > 0);
     lr_status status = open_sum(&sum);
     status = status == LR_OK ? add_all(&sum) : status;
     for (int64_t v = 0; status == LR_OK && v < op->info.num_voxels; v++) {

@@ -6,6 +6,7 @@
 #include "../cuda_interop/stand_ins.h"
 
 #include "cuda_interop/listmode/arrange.cuh"
+#include "cuda_interop/listmode/draw.cuh"
 #include "cuda_interop/listmode/order.cuh"
 #include "cuda_interop/listmode/project.cuh"
 #include "cuda_interop/listmode/steps.cuh"
@@ -394,6 +395,15 @@ int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
     cudaStreamSynchronize(static_cast<cudaStream_t>(ordering->pass.stream));
     for (int k = 0; k < ordering->count; k++) {
         keep_line(*ordering, k);
+    }
+    return 0;
+}
+
+int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing)
+{
+    cudaStreamSynchronize(static_cast<cudaStream_t>(drawing->stream));
+    for (int64_t k = 0; k < drawing->count; k++) {
+        draw_line(*drawing, k);
     }
     return 0;
 }

@@ -17,11 +17,11 @@ static lr_event *all_lines; /* [num_lines] an event for each LOR in coincidence,
 static int64_t *lor_of;     /* and which it is */
 static int64_t num_lines;
 
-static int setup(void **state)
+static void open_scanner(lr_scanner *opened)
 {
-    (void)state;
-    scanner = decagon();
+    scanner = opened;
     lors = lr_lors_create(scanner, NULL);
+    num_lines = 0;
     grid = lr_grid_centred((const int[3]){14, 13, 5}, (const double[3]){4, 4, 3});
     all_lines = calloc((size_t)lors->count, sizeof(*all_lines));
     lor_of = calloc((size_t)lors->count, sizeof(*lor_of));
@@ -32,16 +32,27 @@ static int setup(void **state)
             all_lines[num_lines++] = event_of(lors, lor, false);
         }
     }
+}
+
+static void close_scanner(void)
+{
+    free(all_lines);
+    free(lor_of);
+    lr_lors_destroy(lors);
+    lr_scanner_destroy(scanner);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    open_scanner(decagon());
     return 0;
 }
 
 static int teardown(void **state)
 {
     (void)state;
-    free(all_lines);
-    free(lor_of);
-    lr_lors_destroy(lors);
-    lr_scanner_destroy(scanner);
+    close_scanner();
     return 0;
 }
 
@@ -133,6 +144,62 @@ static void test_it_is_that_of_every_lor(void **state)
     (void)state;
     check_sensitivity(false);
     check_sensitivity(true);
+}
+
+/* Of a sample of the LORs, or of one of several parts of it. */
+static double *sample_by(const char *name, int part, int parts)
+{
+    lr_listmode_params params = params_of(all_lines, 100);
+    params.backend = name;
+    params.sensitivity_lines = lors->count / 3;
+    params.seed = 5;
+    params.sensitivity_part = part;
+    params.sensitivity_parts = parts;
+    lr_operator *op = open_operator(&params);
+    double *found = sensitivity_of(op, NULL);
+    lr_operator_destroy(op);
+    return found;
+}
+
+/* A backend may draw lines itself: they are those that native has. */
+static void check_sample(void)
+{
+    enum { PARTS = 3 };
+    const int64_t num_voxels = lr_grid_num_voxels(&grid);
+    double *expected = sample_by("native", 0, 1), *whole = sample_by(backend, 0, 1);
+    double *sum = case_doubles(num_voxels);
+    for (int part = 0; part < PARTS; part++) {
+        double *found = sample_by(backend, part, PARTS);
+        for (int64_t v = 0; v < num_voxels; v++) {
+            sum[v] += found[v];
+        }
+        free(found);
+    }
+    assert_true(case_difference(whole, expected, num_voxels) < 1e-6);
+    assert_true(case_difference(sum, expected, num_voxels) < 1e-6);
+    free(expected);
+    free(whole);
+    free(sum);
+}
+
+/* Rules that leave all crystal pairs of two modules, or those of some rows and columns, or any. */
+static void test_lors_out_of_coincidence_are_left_out(void **state)
+{
+    static const lr_coincidence rules[] = {
+        {.min_module_difference = 3},
+        {.min_module_difference = 3, .limits_ring_difference = true, .max_ring_difference = 1},
+        {.field_of_view_mm = 70},
+        {.field_of_view_mm = 70, .limits_ring_difference = true, .max_ring_difference = 1}};
+    (void)state;
+    for (size_t k = 0; k < sizeof(rules) / sizeof(rules[0]); k++) {
+        close_scanner();
+        open_scanner(decagon_by(&rules[k]));
+        assert_true(num_lines > 0 && (num_lines < lors->count) == (k > 0));
+        check_sensitivity(false);
+        check_sample();
+    }
+    close_scanner();
+    open_scanner(decagon());
 }
 
 /* The mean over seeds tends to all LORs, and each is off by what it says. */
@@ -358,6 +425,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_it_is_that_of_every_lor),
+        cmocka_unit_test(test_lors_out_of_coincidence_are_left_out),
         cmocka_unit_test(test_samples_are_not_biased),
         cmocka_unit_test(test_rows_have_their_factors),
         cmocka_unit_test(test_events_give_the_image_of_their_counts),

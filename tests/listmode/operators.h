@@ -12,7 +12,7 @@
 static struct test_log test_log;
 
 /* Ten modules of 4 x 3 crystals. */
-static inline lr_scanner *decagon(void)
+static inline lr_scanner *decagon_by(const lr_coincidence *rules)
 {
     static const int crystals[2] = {4, 3};
     const lr_ring ring = {.radius_mm = 60,
@@ -21,9 +21,13 @@ static inline lr_scanner *decagon(void)
                           .pitch_mm = {5, 5},
                           .face_mm = {5, 5},
                           .depth_mm = 10};
-    return lr_scanner_create_ring(
-        &(lr_scanner_params){.name = "decagon", .coincidence = {.min_module_difference = 3}},
-        &ring);
+    return lr_scanner_create_ring(&(lr_scanner_params){.name = "decagon", .coincidence = *rules},
+                                  &ring);
+}
+
+static inline lr_scanner *decagon(void)
+{
+    return decagon_by(&(lr_coincidence){.min_module_difference = 3});
 }
 
 /* params->log: test_log */

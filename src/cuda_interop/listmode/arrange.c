@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "cuda_interop/lend.h"
+#include "cuda_interop/listmode/draw.h"
 #include "cuda_interop/listmode/pieces.h"
 #include "cuda_interop/listmode/tables.h"
 #include "vector/place.h"
@@ -40,6 +41,7 @@ struct arranging {
     lr_cuda_list_sort sort;
     struct lr_cuda_list_pieces own, *pieces; /* own: where there is no backend that keeps some */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
+    int32_t num_kept;  /* of the range's: those with crystals, which stand first */
     struct held *held; /* in place of `to`; NULL = events go back to the host */
     cudaEvent_t clock[NUM_CLOCKS];
 };
@@ -182,7 +184,7 @@ static lr_status open_pass(struct arranging *at)
         .sigma_mm = allocate(at, events->sigma_mm, kinds * (int64_t)sizeof(double)),
         .num_kinds = events->num_kinds};
     at->pass.has_kinds = events->kind_of != NULL;
-    at->pass.groups = allocate(at, NULL, LR_LISTMODE_GROUPS * (int64_t)sizeof(unsigned));
+    at->pass.groups = allocate(at, NULL, LR_CUDA_LIST_GROUPS * (int64_t)sizeof(unsigned));
     at->pass.stream = at->stream;
     at->sort.stream = at->stream;
     const lr_status status = wait(at);
@@ -194,7 +196,9 @@ static lr_status open_pass(struct arranging *at)
 
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
-    LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
+    const bool has_pieces =
+        at->events->sample != NULL || lr_cuda_list_pieces_ensure(at->pieces, longest);
+    LR_TRY(has_pieces ? LR_OK : LR_FAILED);
     for (int k = 0; k < NUM_CLOCKS; k++) {
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
     }
@@ -226,7 +230,7 @@ static lr_status record(struct arranging *at, int clock)
 /* Events by groups: sort.numbers[1] has their order, groups where each begins. */
 static lr_status partition(struct arranging *at, int64_t r)
 {
-    unsigned counts[LR_LISTMODE_GROUPS];
+    unsigned counts[LR_CUDA_LIST_GROUPS];
     int64_t *groups = at->events->groups[r];
     LR_TRY(check(at, (int)cudaMemsetAsync(at->pass.groups, 0, sizeof(counts), at->stream)));
     LR_TRY(record(at, BEGIN));
@@ -243,6 +247,7 @@ static lr_status partition(struct arranging *at, int64_t r)
     for (int g = 0; g < LR_LISTMODE_GROUPS; g++) {
         groups[g + 1] = groups[g] + (int64_t)counts[g];
     }
+    at->num_kept = (int32_t)(groups[LR_LISTMODE_GROUPS] - groups[0]);
     return LR_OK;
 }
 
@@ -286,7 +291,7 @@ static lr_status gather_arrays(struct arranging *at, int64_t r)
     lr_cuda_list_gather gather = {.numbers = at->sort.numbers[0],
                                   .from = {at->from[0], at->from[1], at->from[2]},
                                   .num_arrays = NUM_ARRAYS,
-                                  .count = at->sort.count,
+                                  .count = at->num_kept,
                                   .stream = at->stream};
     for (int k = 0; k < NUM_ARRAYS; k++) {
         gather.to[k] = at->held != NULL ? held_array(at, k, r) : at->to[k];
@@ -298,7 +303,7 @@ static lr_status gather_arrays(struct arranging *at, int64_t r)
 static lr_status give_back(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_events *events = at->events;
-    const int64_t first = events->offsets[r], bytes = at->sort.count * (int64_t)sizeof(int32_t);
+    const int64_t first = events->offsets[r], bytes = at->num_kept * (int64_t)sizeof(int32_t);
     void *const arrays[NUM_ARRAYS] = {events->crystals[0] + first, events->crystals[1] + first,
                                       events->tof_mm + first};
     for (int k = 0; k < NUM_ARRAYS; k++) {
@@ -309,10 +314,10 @@ static lr_status give_back(struct arranging *at, int64_t r)
 
 static lr_status put_arrays(struct arranging *at, int64_t r)
 {
-    LR_TRY(gather_arrays(at, r));
+    LR_TRY(at->num_kept == 0 ? LR_OK : gather_arrays(at, r));
     LR_TRY(at->held == NULL ? give_back(at, r)
                             : copy(at, held_array(at, NUM_ARRAYS, r), at->sort.numbers[0],
-                                   at->sort.count * (int64_t)sizeof(int32_t)));
+                                   at->num_kept * (int64_t)sizeof(int32_t)));
     return wait(at);
 }
 
@@ -325,9 +330,22 @@ static lr_status add_seconds(const struct arranging *at, int begin, double *seco
     return LR_OK;
 }
 
+/* Without time of flight, which is not read then. */
+static lr_status draw_range(struct arranging *at, int64_t r)
+{
+    const int64_t *offsets = at->events->offsets;
+    int32_t *const crystals[2] = {at->from[0], at->from[1]};
+    LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float),
+                                          at->stream)));
+    return lr_cuda_list_draw(at->events->sample, offsets[r], offsets[r + 1], crystals, &at->memory);
+}
+
 static lr_status send_range(struct arranging *at, int64_t r)
 {
     const struct lr_listmode_backend_params *params = at->params;
+    if (at->events->sample != NULL) {
+        return draw_range(at, r);
+    }
     return lr_cuda_list_pieces_send(
         at->pieces, &(struct lr_cuda_list_sending){
                         .events = at->events,
@@ -382,7 +400,10 @@ static lr_status arrange_on_device(struct arranging *at, int64_t longest)
     const int64_t bytes = bytes_for(longest, at->sort.room_bytes);
     if (status == LR_OK && bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        status = open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
+        const bool may_go_back = at->events->sample == NULL;
+        status = (at->held != NULL || may_go_back) && open_arranging(at, longest) == LR_OK
+                     ? arrange_all(at)
+                     : LR_OK;
         close_arranging(at);
     }
     if (at->before != device) {

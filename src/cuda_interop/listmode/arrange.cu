@@ -8,7 +8,7 @@ namespace
 {
 
 constexpr unsigned group = 256;
-constexpr int num_groups = 6;
+constexpr int num_groups = LR_CUDA_LIST_GROUPS;
 
 __global__ void __launch_bounds__(group)
     find_groups(const __grid_constant__ lr_cuda_list_arranging arranging)

@@ -12,10 +12,13 @@
 #include <cmath>
 #include <cstring>
 
-/* The group of an event. */
+/* The group of an event, or the last one where it has no crystals. */
 __host__ __device__ inline uint32_t group_of_event(const lr_cuda_list_arranging &arranging, int k)
 {
     const lr_cuda_list_events &events = arranging.events;
+    if (events.crystals[0][k] < 0) {
+        return LR_CUDA_LIST_GROUPS - 1;
+    }
     const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
     const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
     const double run[3] = {fabs(b.mm[0] - a.mm[0]), fabs(b.mm[1] - a.mm[1]),

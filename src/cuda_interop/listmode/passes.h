@@ -18,7 +18,9 @@ enum {
     LR_CUDA_EXACT_THREADS = 512,               /* of one that finds exact elements */
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
     LR_CUDA_LIST_WARP = 32,
-    LR_CUDA_LIST_AXES = 3
+    LR_CUDA_LIST_AXES = 3,
+    LR_CUDA_LIST_GROUPS =
+        7 /* of a range: LR_LISTMODE_GROUPS, and of what is none, without crystals */
 };
 
 /* Sample points of exact elements in a frame: along axis, across[0], across[1]. */
@@ -222,6 +224,31 @@ int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering);
 int lr_cuda_launch_list_keys(const lr_cuda_list_ordering *ordering);
 int lr_cuda_launch_list_bounds(const lr_cuda_list_ordering *ordering);
 
+/* What lr_place and lr_coincidence_masks have of a pair of modules i and j. */
+typedef struct lr_cuda_list_pair {
+    int64_t begin;      /* its first LOR */
+    int32_t first[2];   /* crystals of i and j */
+    int32_t i[2], j[2]; /* crystals along u and v */
+    int32_t crystals_j;
+    uint32_t mask, words[2]; /* LR_MASK_...; first words of its sets */
+} lr_cuda_list_pair;
+
+enum { LR_CUDA_LIST_MASK_ALL = 0, LR_CUDA_LIST_MASK_FULL = 2 };
+
+/* Lines of a sample: struct lr_listmode_sample. */
+typedef struct lr_cuda_list_drawing {
+    const lr_cuda_list_pair *pairs; /* [num_pairs] ascending */
+    const uint32_t *words;
+    int64_t num_pairs, num_lors;
+    double stride;
+    uint64_t seed;
+    int64_t first, step, count;
+    int32_t *crystals[2]; /* [count] */
+    void *stream;
+} lr_cuda_list_drawing;
+
+int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing);
+
 /* Partition and sort of a range's events, which are in the caller's order. */
 typedef struct lr_cuda_list_arranging {
     lr_cuda_list_events events; /* number: not read */
@@ -230,7 +257,7 @@ typedef struct lr_cuda_list_arranging {
     uint32_t *keys;           /* [count] */
     const int32_t *order;     /* [count] the events, partitioned */
     int32_t *numbers;         /* [count] 0, 1, ... */
-    unsigned int *groups;     /* [6] events of each group */
+    unsigned int *groups;     /* [LR_CUDA_LIST_GROUPS] events of each group */
     int32_t begin, end, axis; /* of a group */
     void *stream;
 } lr_cuda_list_arranging;
