@@ -473,11 +473,25 @@ static lr_status keep(struct lr_operator *op)
     return status;
 }
 
+struct scaling {
+    const float *from;
+    double share;
+    const lr_vector *to;
+};
+
+static void scale_share(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct scaling *scaling = user;
+    (void)worker;
+    for (int64_t v = begin; v < end; v++) {
+        lr_number_put(scaling->to, v, scaling->share * (double)scaling->from[v]);
+    }
+}
+
 static void put_scaled(const struct lr_operator *op, double share, lr_vector *numbers)
 {
-    for (int64_t v = 0; v < numbers->count; v++) {
-        lr_number_put(numbers, v, share * (double)op->sensitivity[v]);
-    }
+    lr_parallel_for(op->params.threads, numbers->count, VOXELS_OF_BLOCK, scale_share,
+                    &(struct scaling){op->sensitivity, share, numbers});
 }
 
 lr_status lr_listmode_sensitivity(struct lr_operator *op, const lr_selection *part,

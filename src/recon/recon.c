@@ -13,6 +13,7 @@
 #include "recon/ranks.h"
 #include "recon/request.h"
 #include "recon/rule.h"
+#include "recon/seen.h"
 #include "vector/later.h"
 
 #include <math.h>
@@ -273,11 +274,7 @@ static lr_status find_sensitivity(struct recon *recon, int k, lr_vector *host, b
     LR_TRY(whole != NULL ? whole->fns->updates->sensitivity(whole->self, k, host)
                          : sum_sensitivity(recon, k, host));
     const bool is_in_part = whole != NULL || recon->ranks.has_slabs;
-    const float *values = host->values;
-    for (int64_t v = 0; v < host->count; v++) {
-        seen[v] |= values[v] > 0.0f;
-        recon->seen_counts += values[v];
-    }
+    recon->seen_counts += lr_seen_note(host, seen, recon->info->threads);
     if (whole == NULL) {
         const lr_vector slab = lr_ranks_slab(&recon->ranks, host);
         LR_TRY(lr_vector_copy(&slab, &recon->sensitivity[k]));
