@@ -3,22 +3,17 @@
 #include "base/parallel.h"
 
 #include "base/cgroup.h"
+#include "base/pool.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-struct lr_parallel_helper {
-    pthread_t thread;
-    struct lr_parallel *loop;
-    int worker;
-};
-
-static void work(struct lr_parallel *loop, int worker)
+static void work(void *user, int worker)
 {
+    struct lr_parallel *loop = user;
     for (;;) {
         const int64_t share = atomic_fetch_add(&loop->next_share, 1);
         if (share >= loop->num_shares) {
@@ -30,47 +25,22 @@ static void work(struct lr_parallel *loop, int worker)
     }
 }
 
-static void *help(void *user)
-{
-    const struct lr_parallel_helper *helper = user;
-    work(helper->loop, helper->worker);
-    return NULL;
-}
-
-/* The C library keeps stacks for the next threads as long as they are 40 MB in all. Others are mapped and unmapped by
- * each loop, which holds up all threads that touch new memory. */
-enum { STACK_BYTES = 1 << 20 };
-
-/* As many as can be started. */
-static void start_helpers(struct lr_parallel *loop, int most)
-{
-    pthread_attr_t small, *attributes = pthread_attr_init(&small) == 0 ? &small : NULL;
-    if (attributes != NULL) {
-        (void)pthread_attr_setstacksize(attributes, STACK_BYTES); /* or they have usual ones */
-    }
-    for (; loop->num_helpers < most; loop->num_helpers++) {
-        struct lr_parallel_helper *helper = &loop->helpers[loop->num_helpers];
-        helper->loop = loop;
-        helper->worker = loop->num_helpers + 1;
-        if (pthread_create(&helper->thread, attributes, help, helper) != 0) {
-            break;
-        }
-    }
-    if (attributes != NULL) {
-        pthread_attr_destroy(attributes);
-    }
-}
-
 void lr_parallel_begin(struct lr_parallel *loop)
 {
     loop->grain = loop->grain < 1 ? 1 : loop->grain;
     loop->num_shares = loop->count > 0 ? (loop->count - 1) / loop->grain + 1 : 0;
     atomic_init(&loop->next_share, 0);
     const int64_t useful = loop->num_shares < loop->threads ? loop->num_shares : loop->threads;
-    loop->helpers = useful > 1 ? calloc((size_t)useful - 1, sizeof(*loop->helpers)) : NULL;
+    loop->helpers =
+        useful > 1 ? malloc(((size_t)useful - 1) * sizeof(struct lr_pool_thread *)) : NULL;
     loop->num_helpers = 0;
-    if (loop->helpers != NULL) {
-        start_helpers(loop, (int)useful - 1);
+    while (loop->helpers != NULL && loop->num_helpers < useful - 1) {
+        struct lr_pool_thread *helper =
+            lr_pool_start(&(struct lr_pool_task){work, loop, loop->num_helpers + 1});
+        if (helper == NULL) {
+            break; /* those that there are do all */
+        }
+        loop->helpers[loop->num_helpers++] = helper;
     }
 }
 
@@ -78,7 +48,7 @@ void lr_parallel_end(struct lr_parallel *loop)
 {
     work(loop, 0);
     for (int k = 0; k < loop->num_helpers; k++) {
-        pthread_join(loop->helpers[k].thread, NULL);
+        lr_pool_finish(loop->helpers[k]);
     }
     free(loop->helpers);
     loop->helpers = NULL;
@@ -132,7 +102,7 @@ static void lower_to_quota(void *user, const char *folder)
     }
 }
 
-int lr_num_processors(void)
+static int find_processors(void)
 {
     double processors = (double)sysconf(_SC_NPROCESSORS_ONLN);
     const int allowed = count_allowed();
@@ -141,4 +111,15 @@ int lr_num_processors(void)
     }
     lr_cgroup_visit("cpu", lower_to_quota, &processors);
     return processors < 1.0 ? 1 : (int)processors;
+}
+
+int lr_num_processors(void)
+{
+    static atomic_int known; /* looked up once: it takes reading several files */
+    int processors = atomic_load(&known);
+    if (processors == 0) {
+        processors = find_processors();
+        atomic_store(&known, processors);
+    }
+    return processors;
 }

@@ -34,11 +34,11 @@ struct lr_parallel {
     void *user;
     int64_t num_shares;
     atomic_llong next_share;
-    struct lr_parallel_helper *helpers; /* owned [num_helpers] */
+    struct lr_pool_thread **helpers; /* owned [num_helpers] */
     int num_helpers;
 };
 
-/* Starts one thread fewer than `threads`, as the caller is the last one. */
+/* Sets one thread fewer than `threads` to work, as the caller is the last one. */
 void lr_parallel_begin(struct lr_parallel *loop);
 
 /* Does what nobody has begun yet, and waits for the rest. */

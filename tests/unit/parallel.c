@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Loops that several threads share, and the threads that wait for the next one. */
+#include "test.h"
+
+#include "base/parallel.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { MOST = 100000, THREADS = 5 };
+
+/* How often each index was met, and by whom. */
+struct meeting {
+    atomic_int *met; /* [count] */
+    atomic_int workers[THREADS];
+    atomic_bool is_wrong; /* a share or a worker that cannot be */
+    int64_t count, grain;
+};
+
+static void meet(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct meeting *meeting = user;
+    const bool is_share = begin % meeting->grain == 0 && begin < end && end <= meeting->count &&
+                          (end - begin == meeting->grain || end == meeting->count);
+    if (!is_share || worker < 0 || worker >= THREADS ||
+        atomic_fetch_add(&meeting->workers[worker], 1) != 0) {
+        atomic_store(&meeting->is_wrong, true);
+        return;
+    }
+    for (int64_t k = begin; k < end; k++) {
+        atomic_fetch_add(&meeting->met[k], 1);
+    }
+    atomic_fetch_sub(&meeting->workers[worker], 1);
+}
+
+static bool is_right(struct meeting *meeting)
+{
+    bool is = !atomic_load(&meeting->is_wrong);
+    for (int64_t k = 0; k < meeting->count; k++) {
+        is = is && atomic_load(&meeting->met[k]) == 1;
+        atomic_store(&meeting->met[k], 0);
+    }
+    return is;
+}
+
+/* A loop of all threads. */
+static bool shares_well(atomic_int *met, int64_t count, int64_t grain)
+{
+    struct meeting meeting = {.met = met, .count = count, .grain = grain};
+    lr_parallel_for(THREADS, count, grain, meet, &meeting);
+    return is_right(&meeting);
+}
+
+static atomic_int *make_met(int64_t count)
+{
+    atomic_int *met = calloc((size_t)count, sizeof(*met));
+    assert_non_null(met);
+    return met;
+}
+
+static void each_index_is_met_once(void **state)
+{
+    static const int64_t counts[] = {0, 1, 2, 7, 1000, MOST}, grains[] = {1, 3, 64, 1 << 20};
+    atomic_int *met = make_met(MOST);
+    (void)state;
+    for (int c = 0; c < 6; c++) {
+        for (int g = 0; g < 4; g++) {
+            assert_true(shares_well(met, counts[c], grains[g]));
+        }
+    }
+    for (int k = 0; k < 3000; k++) {
+        assert_true(shares_well(met, 5 + k % 20, 1));
+    }
+    free(met);
+}
+
+static void callers_may_work_in_between(void **state)
+{
+    (void)state;
+    atomic_int *met = make_met(1000), *others = make_met(1000);
+    struct meeting meeting = {.met = met, .count = 1000, .grain = 10};
+    struct lr_parallel loop = {
+        .threads = THREADS, .count = 1000, .grain = 10, .body = meet, .user = &meeting};
+    lr_parallel_begin(&loop);
+    assert_true(shares_well(others, 1000, 7));
+    lr_parallel_end(&loop);
+    assert_true(is_right(&meeting));
+    free(met);
+    free(others);
+}
+
+static void run_inner(void *user, int64_t begin, int64_t end, int worker)
+{
+    atomic_int *met = make_met(50);
+    (void)worker;
+    for (int64_t k = begin; k < end; k++) {
+        if (!shares_well(met, 50, 3)) {
+            atomic_store((atomic_bool *)user, true);
+        }
+    }
+    free(met);
+}
+
+static void loops_may_be_in_loops(void **state)
+{
+    atomic_bool is_wrong;
+    (void)state;
+    atomic_init(&is_wrong, false);
+    lr_parallel_for(THREADS, 200, 1, run_inner, &is_wrong);
+    assert_false(atomic_load(&is_wrong));
+}
+
+static void *call_often(void *is_wrong)
+{
+    for (int k = 0; k < 20; k++) {
+        run_inner(is_wrong, 0, 10, 0);
+    }
+    return NULL;
+}
+
+static void threads_have_loops_at_a_time(void **state)
+{
+    pthread_t callers[4];
+    atomic_bool is_wrong;
+    (void)state;
+    atomic_init(&is_wrong, false);
+    for (int k = 0; k < 4; k++) {
+        assert_int_equal(pthread_create(&callers[k], NULL, call_often, &is_wrong), 0);
+    }
+    for (int k = 0; k < 4; k++) {
+        pthread_join(callers[k], NULL);
+    }
+    assert_false(atomic_load(&is_wrong));
+}
+
+/* Threads that have waited for a second are gone, and others come. */
+static void loops_may_be_far_between(void **state)
+{
+    static const struct timespec pauses[] = {{.tv_nsec = 990000000}, {.tv_sec = 1}, {.tv_sec = 2}};
+    atomic_int *met = make_met(1000);
+    (void)state;
+    for (int k = 0; k < 3; k++) {
+        assert_true(shares_well(met, 1000, 1));
+        nanosleep(&pauses[k], NULL);
+    }
+    assert_true(shares_well(met, 1000, 1));
+    free(met);
+}
+
+static void a_child_has_its_own(void **state)
+{
+    atomic_int *met = make_met(1000);
+    int status = 0;
+    (void)state;
+    assert_true(shares_well(met, 1000, 1));
+    const pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        _exit(shares_well(met, 1000, 1) ? 0 : 1);
+    }
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    assert_true(shares_well(met, 1000, 1));
+    free(met);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_index_is_met_once),   cmocka_unit_test(callers_may_work_in_between),
+        cmocka_unit_test(loops_may_be_in_loops),    cmocka_unit_test(threads_have_loops_at_a_time),
+        cmocka_unit_test(loops_may_be_far_between), cmocka_unit_test(a_child_has_its_own),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
