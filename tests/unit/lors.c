@@ -7,6 +7,8 @@
 
 #include "model/scanner/coincidence.h"
 
+#include <lr/events.h>
+
 /* Volume centre of crystal n of a module, from the definition. */
 static void crystal_centre(const lr_module *m, int n, double out[3])
 {
@@ -90,6 +92,21 @@ static int64_t check_pair(const lr_lors *lors, int i, int j, int64_t *next)
     return allowed;
 }
 
+/* Events of a crystal with all crystals, and one with what is none. */
+static void check_events(const lr_lors *lors, int32_t crystal, lr_event *events)
+{
+    const int count = lors->scanner->num_crystals;
+    int64_t expected = 0;
+    for (int32_t other = 0; other < count; other++) {
+        const int64_t lor = lr_lors_number(lors, crystal, other);
+        expected += lor >= 0 && lr_lors_in_coincidence(lors, lor);
+        events[other] = (lr_event){.crystals = {crystal, other}};
+    }
+    events[count] = (lr_event){.crystals = {crystal, crystal % 2 == 0 ? count : -1}};
+    const lr_event_span span = {.events = events, .count = count + 1, .threads = 1};
+    assert_int_equal(lr_events_count_joined(lors, &span), expected);
+}
+
 /* Checks every LOR of a scanner and destroys it. Returns how many are in coincidence. */
 static int64_t check_all(lr_scanner *scanner)
 {
@@ -113,6 +130,12 @@ static int64_t check_all(lr_scanner *scanner)
     assert_true(size.num_pairs == pairs && size.num_lors == next);
     assert_int_equal(lors->offsets[pairs], next);
     assert_int_equal(lors->masks->num_pairs, pairs);
+    lr_event *events = calloc((size_t)scanner->num_crystals + 1, sizeof(*events));
+    assert_non_null(events);
+    for (int32_t crystal = 0; crystal < scanner->num_crystals; crystal++) {
+        check_events(lors, crystal, events);
+    }
+    free(events);
     lr_lors_destroy(lors);
     lr_scanner_destroy(scanner);
     return allowed;

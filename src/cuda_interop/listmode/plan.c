@@ -11,6 +11,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     JOBS_PER_PROCESSOR = 4,       /* usually, so that none waits long for another */
@@ -333,6 +334,18 @@ static int64_t piece_events(int64_t left)
     return smaller(left, LR_CUDA_LIST_PIECE);
 }
 
+/* The same as work_of, of piece k of an order. */
+static int64_t work_of_piece(const struct portion *portion, int64_t k, const int32_t slices[2])
+{
+    const int64_t count = portion->events[1] - portion->events[0];
+    const lr_cuda_list_piece *piece = &portion->pieces[k];
+    const int64_t low = larger(piece->slices[0], slices[0]);
+    const int64_t high = smaller(piece->slices[1], slices[1]);
+    const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
+    return larger(high - low, 0) * piece->visits / length +
+           portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
+}
+
 /* Slices that lines meet of those of a job, or their steps, and what it takes to find the lines. */
 static int64_t work_of(const struct portion *portion, const int32_t slices[2])
 {
@@ -342,12 +355,7 @@ static int64_t work_of(const struct portion *portion, const int32_t slices[2])
     }
     int64_t work = 0;
     for (int64_t k = 0; k * LR_CUDA_LIST_PIECE < count; k++) {
-        const lr_cuda_list_piece *piece = &portion->pieces[k];
-        const int64_t low = larger(piece->slices[0], slices[0]);
-        const int64_t high = smaller(piece->slices[1], slices[1]);
-        const int64_t length = larger(piece->slices[1] - piece->slices[0], 1);
-        work += larger(high - low, 0) * piece->visits / length;
-        work += portion->line_work * piece_events(count - k * LR_CUDA_LIST_PIECE);
+        work += work_of_piece(portion, k, slices);
     }
     return work;
 }
@@ -495,8 +503,11 @@ static struct portion next_ordered(const struct planning *planning, int64_t r, i
         if (work >= enough || (more > slabs && 2 * work >= enough)) {
             break;
         }
+        const int64_t last = (portion.events[1] - first) / LR_CUDA_LIST_PIECE;
+        const bool has_new_slices = memcmp(wider.slices, portion.slices, sizeof(wider.slices)) != 0;
         portion = wider;
-        work = work_of(&portion, portion.slices);
+        work = has_new_slices ? work_of(&portion, portion.slices)
+                              : work + work_of_piece(&portion, last, portion.slices);
     }
     portion.slices[0] = (int32_t)smaller(portion.slices[0], portion.slices[1]);
     return portion;

@@ -4,6 +4,7 @@
 
 #include "base/parallel.h"
 #include "model/lors/place.h"
+#include "model/scanner/coincidence.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -33,16 +34,27 @@ static void number_share(void *user, int64_t begin, int64_t end, int worker)
 
 /* --- how many are joined --- */
 
-/* What module pairs say of their LORs, so that most events are looked up in two small tables. */
-enum { NONE_JOINED = 0, ALL_JOINED, SOME_JOINED, MOST_MODULES = 1 << 13 };
+/* What two modules have: no LORs, one for each two crystals, or those of pair FIRST_PAIR + n that its mask lets
+ * count. So events are looked up in two small tables. */
+enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 13 };
 
 struct joining {
     const lr_lors *lors;
     const lr_event *events;
-    int32_t *module_of;   /* owned [num_crystals] */
-    unsigned char *pairs; /* owned [num_modules][num_modules] */
+    int32_t *module_of; /* owned [num_crystals] */
+    int32_t *pairs;     /* owned [num_modules][num_modules] */
     atomic_llong joined;
 };
+
+/* Crystals of the lower and the higher module of a pair. */
+static bool is_allowed(const lr_lors *lors, int64_t pair, int32_t low, int32_t high)
+{
+    const lr_scanner *scanner = lors->scanner;
+    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+    const int a = low - scanner->first_crystal[i], b = high - scanner->first_crystal[j];
+    const int nu_i = scanner->modules[i].crystals[0], nu_j = scanner->modules[j].crystals[0];
+    return lr_coincidence_allows(lors, pair, a % nu_i, a / nu_i, b % nu_j, b / nu_j);
+}
 
 static bool is_joined(const struct joining *joining, const int32_t crystals[2])
 {
@@ -56,8 +68,9 @@ static bool is_joined(const struct joining *joining, const int32_t crystals[2])
     }
     const int64_t row = (int64_t)joining->module_of[a] * scanner->num_modules;
     const int found = joining->pairs[row + joining->module_of[b]];
-    return found == ALL_JOINED ||
-           (found == SOME_JOINED && lr_place_joined(joining->lors, crystals) >= 0);
+    return found >= FIRST_PAIR
+               ? is_allowed(joining->lors, found - FIRST_PAIR, a < b ? a : b, a < b ? b : a)
+               : found == ALL_JOINED;
 }
 
 static void count_share(void *user, int64_t begin, int64_t end, int worker)
@@ -77,11 +90,13 @@ static void open_joining(struct joining *joining)
     const lr_lors *lors = joining->lors;
     const lr_scanner *scanner = lors->scanner;
     const int64_t modules = scanner != NULL ? scanner->num_modules : 0;
-    if (modules == 0 || modules > MOST_MODULES) {
+    if (modules == 0 || modules > MOST_MODULES || lors->num_pairs > INT32_MAX - FIRST_PAIR) {
         return;
     }
     joining->module_of = malloc((size_t)scanner->num_crystals * sizeof(*joining->module_of));
-    joining->pairs = joining->module_of != NULL ? calloc((size_t)modules, (size_t)modules) : NULL;
+    joining->pairs = joining->module_of != NULL
+                         ? calloc((size_t)modules * (size_t)modules, sizeof(*joining->pairs))
+                         : NULL;
     if (joining->pairs == NULL) {
         return;
     }
@@ -94,7 +109,7 @@ static void open_joining(struct joining *joining)
         const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
         const bool all = lors->masks->pairs[pair].kind == LR_MASK_ALL;
         joining->pairs[i * modules + j] = joining->pairs[j * modules + i] =
-            all ? ALL_JOINED : SOME_JOINED;
+            all ? ALL_JOINED : (int32_t)pair + FIRST_PAIR;
     }
 }
 
