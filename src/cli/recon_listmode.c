@@ -80,7 +80,7 @@ static bool are_all_kept(const struct recon *recon)
     const lr_event_list *list = recon->inputs.list;
     const lr_event_span all = {list->events, list->count, recon->setup.params.threads};
     return list->info.counts.delayeds == 0 &&
-           lr_events_count_joined(recon->setup.lors, &all) == list->count;
+           (list->are_joined || lr_events_count_joined(recon->setup.lors, &all) == list->count);
 }
 
 /* Delayeds, and prompts out of coincidence, which no sensitivity counts, go. */
@@ -113,7 +113,7 @@ static lr_status keep_prompts(struct recon *recon)
 static lr_status read_events(struct recon *recon)
 {
     const lr_events_source source = recon_events_source(recon);
-    recon->inputs.list = lr_event_list_read(&source);
+    recon->inputs.list = lr_event_list_read_joined(&source, recon->setup.lors);
     if (recon->inputs.list == NULL) {
         return report_reason(recon->setup.report);
     }

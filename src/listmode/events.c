@@ -194,7 +194,7 @@ static lr_status check_event(const struct lr_listmode_events *events, int64_t nu
     return LR_OK;
 }
 
-enum { TAKEN_AT_ONCE = 1 << 16 };
+enum { TAKEN_AT_ONCE = 1 << 14 };
 
 /* Events on their way into arrays; the first one that is refused, or one behind the last. */
 struct taking {

@@ -34,6 +34,9 @@ typedef struct lr_event_sink {
      * which other threads write until `take` is called, and which lives until the next call of either; fewer may
      * come, or others from elsewhere. NULL where there is no memory. The member itself may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
+    /* NULL, or what threads that make events where there is room do with those at hand, before they are taken; several
+     * at a time, and of some that are not taken in the end. */
+    void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 
 typedef enum lr_events_format {
@@ -145,9 +148,14 @@ typedef struct lr_event_list {
     int64_t count;
     lr_event *events; /* owned [count] */
     lr_events_info info;
+    bool are_joined; /* all are known to be in coincidence; false: or nobody has looked */
 } lr_event_list;
 
 LR_API lr_event_list *lr_event_list_read(const lr_events_source *source);
+
+/* The same, and finds out by the way, where the format's reader allows it, whether all are in coincidence. */
+LR_API lr_event_list *lr_event_list_read_joined(const lr_events_source *source,
+                                                const lr_lors *lors);
 LR_API void lr_event_list_destroy(lr_event_list *list); /* NULL is allowed */
 
 /* Frees the events, of which there are then none, while what is known of them stays; bit by bit, so that other threads

@@ -264,6 +264,49 @@ static void lors_are_found_together(void **state)
     free(weights);
 }
 
+/* Of a file of these events, as whoever reads it finds out by the way. */
+static bool are_joined(struct many *many, const lr_event *events, int64_t count)
+{
+    const lr_events_source source = source_of(many, 3);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many->lors}, events, count);
+    lr_event_list *list = lr_event_list_read_joined(&source, many->lors);
+    assert_non_null(list);
+    assert_int_equal(list->count, count);
+    const bool are = list->are_joined;
+    lr_event_list_drop(list);
+    assert_false(list->are_joined);
+    lr_event_list_destroy(list);
+    return are;
+}
+
+static void coincidences_are_found_by_the_way(void **state)
+{
+    struct many *many = *state;
+    enum { SOME = 300000 };
+    lr_event *events = calloc(SOME, sizeof(*events));
+    uint64_t seed = 9;
+    assert_non_null(events);
+    for (int k = 0; k < SOME; k++) {
+        int64_t lor;
+        do {
+            lor = (int64_t)(test_random(&seed) * (double)many->lors->count);
+        } while (!lr_lors_in_coincidence(many->lors, lor));
+        lr_lors_crystals(many->lors, lor, events[k].crystals);
+        events[k].weight = 1;
+        events[k].time_ms = (uint32_t)k / 1000;
+    }
+    assert_true(are_joined(many, events, SOME));
+    const int32_t kept = events[SOME / 2].crystals[1];
+    events[SOME / 2].crystals[1] = events[SOME / 2].crystals[0];
+    assert_false(are_joined(many, events, SOME));
+    events[SOME / 2].crystals[1] = kept;
+    const lr_events_source source = source_of(many, 3);
+    lr_event_list *list = lr_event_list_read(&source); /* nobody looks */
+    assert_false(list->are_joined);
+    lr_event_list_destroy(list);
+    free(events);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +315,7 @@ int main(void)
         cmocka_unit_test(damages_are_told_where_they_are),
         cmocka_unit_test(events_may_be_passed_over),
         cmocka_unit_test(lors_are_found_together),
+        cmocka_unit_test(coincidences_are_found_by_the_way),
     };
     return cmocka_run_group_tests(tests, set_up_many, tear_down_many);
 }

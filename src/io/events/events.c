@@ -9,12 +9,14 @@
 #include "base/path.h"
 #include "io/events/castor_header.h"
 #include "io/events/event_damage.h"
+#include "io/events/event_joining.h"
 #include "io/events/petsird.h"
 #include "io/files/file_kind.h"
 #include "io/files/missing_file.h"
 #include "io/lor_data/lor_sums.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -211,6 +213,8 @@ struct growing_list {
     int64_t room;
     int threads;
     const lr_log *log;
+    struct lr_joining joining;
+    atomic_llong looked_at, joined; /* events, and those of them that are in coincidence */
 };
 
 enum { COPIED_AT_ONCE = 1 << 15 };
@@ -255,7 +259,30 @@ static lr_status append(void *user, const lr_event *events, int64_t count)
     return LR_OK;
 }
 
-lr_event_list *lr_event_list_read(const lr_events_source *source)
+static void look(void *user, const lr_event *events, int64_t count)
+{
+    struct growing_list *growing = user;
+    atomic_fetch_add(&growing->looked_at, count);
+    atomic_fetch_add(&growing->joined, lr_joining_count(&growing->joining, events, count));
+}
+
+static lr_status fill_list(const lr_events_source *source, struct growing_list *growing)
+{
+    const lr_event_sink sink = {.take = append,
+                                .user = growing,
+                                .room = make_room,
+                                .look = growing->joining.lors != NULL ? look : NULL};
+    lr_event_list *list = growing->list;
+    atomic_init(&growing->looked_at, 0);
+    atomic_init(&growing->joined, 0);
+    LR_TRY(lr_events_read(source, &sink, &list->info));
+    const int64_t looked_at = atomic_load(&growing->looked_at);
+    list->are_joined = looked_at == list->count && atomic_load(&growing->joined) == looked_at;
+    return LR_OK;
+}
+
+/* lors NULL: nobody looks. */
+static lr_event_list *read_list(const lr_events_source *source, const lr_lors *lors)
 {
     struct growing_list growing = {
         .threads = source->threads > 0 ? source->threads : lr_num_processors(), .log = source->log};
@@ -263,12 +290,25 @@ lr_event_list *lr_event_list_read(const lr_events_source *source)
     if (growing.list == NULL) {
         return NULL;
     }
-    const lr_event_sink sink = {.take = append, .user = &growing, .room = make_room};
-    if (lr_events_read(source, &sink, &growing.list->info) != LR_OK) {
-        lr_event_list_destroy(growing.list);
-        return NULL;
+    if (lors != NULL) {
+        lr_joining_open(&growing.joining, lors);
     }
+    if (fill_list(source, &growing) != LR_OK) {
+        lr_event_list_destroy(growing.list);
+        growing.list = NULL;
+    }
+    lr_joining_finish(&growing.joining);
     return growing.list;
+}
+
+lr_event_list *lr_event_list_read(const lr_events_source *source)
+{
+    return read_list(source, NULL);
+}
+
+lr_event_list *lr_event_list_read_joined(const lr_events_source *source, const lr_lors *lors)
+{
+    return read_list(source, lors);
 }
 
 void lr_event_list_destroy(lr_event_list *list)
@@ -285,6 +325,7 @@ void lr_event_list_drop(lr_event_list *list)
     lr_free_in_pieces(list->events, list->count * (int64_t)sizeof(*list->events));
     list->events = NULL;
     list->count = 0;
+    list->are_joined = false;
 }
 
 /* --- sums per LOR --- */

@@ -31,6 +31,7 @@ struct lr_petsird_type {
     float (*modules)[12];  /* owned [num_modules] */
     int64_t first_crystal; /* of this type, in the file's order */
     int64_t num_energies;  /* detection bins of an element */
+    double per_energy;     /* 1 / num_energies */
     double energy_kev[2];
     float *efficiencies; /* owned [num_efficiencies], of detection bins; NULL = not given */
     int64_t num_efficiencies;

@@ -10,18 +10,20 @@
 
 /* --- one event --- */
 
-static inline int64_t number_of_bin(const struct lr_petsird_type *type, int64_t bin)
+/* The crystal that a bin is of, by number and a half: there are at most LR_PETSIRD_MAX_CRYSTALS, for which products
+ * are whole below that half, and divisions are slow. */
+static inline double half_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
-    return type->num_energies == 1 ? bin : bin / type->num_energies;
+    return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
 }
 
 static inline int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals, int type,
                                      int64_t bin)
 {
     const struct lr_petsird_type *found = &crystals->petsird->types[type];
-    const int64_t number = number_of_bin(found, bin);
-    const bool known = bin >= 0 && number < found->num_elements * found->num_modules;
-    return known ? crystals->crystal_of[found->first_crystal + number] : -1;
+    const double half = half_of_bin(found, bin);
+    const bool is_known = half >= 0.0 && half < (double)(found->num_elements * found->num_modules);
+    return is_known ? crystals->crystal_of[found->first_crystal + (int64_t)half] : -1;
 }
 
 static inline enum lr_petsird_fate event_of(const struct lr_petsird_crystals *crystals,
@@ -58,9 +60,7 @@ bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
 {
     for (int k = 0; k < 2; k++) {
         const struct lr_petsird_type *type = &crystals->petsird->types[list->types[k]];
-        /* There are at most LR_PETSIRD_MAX_CRYSTALS, half of one is added, and divisions are slow. */
-        const double number = (double)number_of_bin(type, from->bins[k]) + 0.5;
-        modules[k] = (int32_t)(number * type->per_element);
+        modules[k] = (int32_t)(half_of_bin(type, from->bins[k]) * type->per_element);
     }
     return lr_petsird_allows(crystals->petsird, list->types, modules);
 }
@@ -314,8 +314,11 @@ static void decode_share(struct lr_petsird_batch *batch, struct lr_petsird_share
         if (!decode_span(batch, share, k)) {
             *share = before;
             share->damaged = k;
-            return;
+            break;
         }
+    }
+    if (batch->sink != NULL && batch->sink->look != NULL) {
+        batch->sink->look(batch->sink->user, batch->events + share->first, share->kept);
     }
 }
 

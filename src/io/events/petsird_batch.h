@@ -99,6 +99,7 @@ struct lr_petsird_batch {
     const struct lr_petsird_crystals *crystals;
     struct lr_petsird_plan plan;
     int threads;
+    const lr_event_sink *sink;     /* looks at events as they are made; NULL = none */
     struct lr_petsird_span *spans; /* owned [num_spans] */
     int64_t num_spans, room_for_spans;
     struct lr_petsird_share *shares; /* owned [num_shares] */

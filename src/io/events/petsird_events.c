@@ -672,6 +672,7 @@ static void open_batches(struct reader *reader)
     const int threads = reader->source->threads;
     for (int k = 0; k < 2; k++) {
         reader->batches[k].crystals = &reader->crystals;
+        reader->batches[k].sink = reader->stream->sink;
         reader->batches[k].threads = threads > 0 ? threads : lr_num_processors();
     }
     reader->batch = &reader->batches[0];

@@ -235,6 +235,7 @@ static lr_status take_replicated(void *user, struct lr_yardl_input *input,
     for (int k = 0; k < petsird->num_types; k++) {
         struct module_reading reading = {petsird, &petsird->types[k], 0};
         reading.type->num_energies = 1;
+        reading.type->per_energy = 1.0;
         LR_TRY(lr_yardl_record(input, list.item, fields, &reading));
     }
     return LR_OK;

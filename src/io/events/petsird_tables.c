@@ -253,6 +253,7 @@ static lr_status take_energy_edges(struct lr_petsird *petsird, struct lr_petsird
     }
     if (status == LR_OK && edges.count > 1) {
         of->num_energies = edges.count - 1;
+        of->per_energy = 1.0 / (double)of->num_energies;
         of->energy_kev[0] = values[0];
         of->energy_kev[1] = values[edges.count - 1];
     }
