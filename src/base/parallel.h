@@ -6,7 +6,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-/* Processors this process may use, at least 1. */
+/* Processors that this process may use when it is first asked, at least 1. */
 int lr_num_processors(void);
 
 /* One share of a loop: indices begin <= i < end, by worker 0 <= worker < threads. */

@@ -19,7 +19,7 @@ enum { IDLE = 0, ASKED, WORKING, TO_END };
 struct lr_pool_thread {
     atomic_int state;
     struct lr_pool_task task;
-    sem_t asked; /* it may find that nothing is left to be done */
+    sem_t asked; /* posts outlive tasks that were called off */
     sem_t done;
     pthread_t id;
     bool is_waiting; /* with the lock, as the next field */

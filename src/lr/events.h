@@ -34,8 +34,8 @@ typedef struct lr_event_sink {
      * which other threads write until `take` is called, and which lives until the next call of either; fewer may
      * come, or others from elsewhere. NULL where there is no memory. The member itself may be NULL. */
     lr_event *(*room)(void *user, int64_t count);
-    /* NULL, or what threads that make events where there is room do with those at hand, before they are taken; several
-     * at a time, and of some that are not taken in the end. */
+    /* NULL, or called by a reader's threads of events that they have just made, before `take` is called of them: by
+     * several threads at a time, and of some events that are not taken in the end. Not all readers call it. */
     void (*look)(void *user, const lr_event *events, int64_t count);
 } lr_event_sink;
 

@@ -298,6 +298,12 @@ static bool next_batch(struct batch *batch, const struct batch *before)
     return batch->first < sum->num_lines;
 }
 
+/* Where the device had no memory for a batch, processors draw those that are not prepared yet, beside it. */
+static void note_who_draws(struct batch *batch)
+{
+    batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
+}
+
 /* While a device projects a batch, processors prepare the next one; also a device in software, so that tests
  * meet it. */
 static lr_status add_and_prepare(struct batch *batch, struct batch *next)
@@ -310,6 +316,7 @@ static lr_status add_and_prepare(struct batch *batch, struct batch *next)
     }
     const lr_status status = add_batch(batch);
     lr_background_wait(&preparing);
+    note_who_draws(batch);
     if (next != NULL && !beside && status == LR_OK) {
         prepare(next);
     }

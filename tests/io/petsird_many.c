@@ -300,9 +300,13 @@ static void coincidences_are_found_by_the_way(void **state)
     events[SOME / 2].crystals[1] = events[SOME / 2].crystals[0];
     assert_false(are_joined(many, events, SOME));
     events[SOME / 2].crystals[1] = kept;
-    const lr_events_source source = source_of(many, 3);
+    lr_events_source source = source_of(many, 3);
     lr_event_list *list = lr_event_list_read(&source); /* nobody looks */
     assert_false(list->are_joined);
+    lr_event_list_destroy(list);
+    source.until_damage = true; /* and where files may be damaged, that is not all there is to it */
+    list = lr_event_list_read_joined(&source, many->lors);
+    assert_true(list->count == SOME && !list->are_joined);
     lr_event_list_destroy(list);
     free(events);
 }

@@ -399,8 +399,12 @@ int lr_cuda_launch_list_lines(const lr_cuda_list_ordering *ordering)
     return 0;
 }
 
+extern "C" int fake_lines_drawn; // for tests to see who draws
+int fake_lines_drawn;
+
 int lr_cuda_launch_list_draw(const lr_cuda_list_drawing *drawing)
 {
+    fake_lines_drawn += (int)drawing->count;
     cudaStreamSynchronize(static_cast<cudaStream_t>(drawing->stream));
     for (int64_t k = 0; k < drawing->count; k++) {
         draw_line(*drawing, k);

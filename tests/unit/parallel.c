@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -56,6 +57,39 @@ static bool shares_well(atomic_int *met, int64_t count, int64_t grain)
     return is_right(&meeting);
 }
 
+/* Nobody leaves before all are there, or for some seconds. */
+struct gathering {
+    atomic_int here;
+    atomic_bool is_late;
+};
+
+static void gather(void *user, int64_t begin, int64_t end, int worker)
+{
+    struct gathering *gathering = user;
+    const struct timespec pause = {.tv_nsec = 1000000};
+    (void)begin;
+    (void)end;
+    (void)worker;
+    atomic_fetch_add(&gathering->here, 1);
+    for (int k = 0; atomic_load(&gathering->here) < THREADS; k++) {
+        if (k > 20000) {
+            atomic_store(&gathering->is_late, true);
+            return;
+        }
+        nanosleep(&pause, NULL);
+    }
+}
+
+/* Whether as many threads as are asked for work at the same time. */
+static bool all_come(void)
+{
+    struct gathering gathering;
+    atomic_init(&gathering.here, 0);
+    atomic_init(&gathering.is_late, false);
+    lr_parallel_for(THREADS, THREADS, 1, gather, &gathering);
+    return !atomic_load(&gathering.is_late);
+}
+
 static atomic_int *make_met(int64_t count)
 {
     atomic_int *met = calloc((size_t)count, sizeof(*met));
@@ -77,6 +111,14 @@ static void each_index_is_met_once(void **state)
         assert_true(shares_well(met, 5 + k % 20, 1));
     }
     free(met);
+}
+
+static void all_threads_work(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 100; k++) {
+        assert_true(all_come());
+    }
 }
 
 static void callers_may_work_in_between(void **state)
@@ -145,36 +187,37 @@ static void loops_may_be_far_between(void **state)
     atomic_int *met = make_met(1000);
     (void)state;
     for (int k = 0; k < 3; k++) {
-        assert_true(shares_well(met, 1000, 1));
+        assert_true(shares_well(met, 1000, 1) && all_come());
         nanosleep(&pauses[k], NULL);
     }
-    assert_true(shares_well(met, 1000, 1));
+    assert_true(shares_well(met, 1000, 1) && all_come());
     free(met);
 }
 
+/* It ends by exit, where threads that wait are joined: those of the parent are not there. */
 static void a_child_has_its_own(void **state)
 {
-    atomic_int *met = make_met(1000);
     int status = 0;
     (void)state;
-    assert_true(shares_well(met, 1000, 1));
+    assert_true(all_come());
     const pid_t child = fork();
     assert_true(child >= 0);
     if (child == 0) {
-        _exit(shares_well(met, 1000, 1) ? 0 : 1);
+        alarm(60);
+        exit(all_come() ? 0 : 1);
     }
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-    assert_true(shares_well(met, 1000, 1));
-    free(met);
+    assert_true(all_come());
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(each_index_is_met_once),   cmocka_unit_test(callers_may_work_in_between),
-        cmocka_unit_test(loops_may_be_in_loops),    cmocka_unit_test(threads_have_loops_at_a_time),
-        cmocka_unit_test(loops_may_be_far_between), cmocka_unit_test(a_child_has_its_own),
+        cmocka_unit_test(each_index_is_met_once),       cmocka_unit_test(all_threads_work),
+        cmocka_unit_test(callers_may_work_in_between),  cmocka_unit_test(loops_may_be_in_loops),
+        cmocka_unit_test(threads_have_loops_at_a_time), cmocka_unit_test(loops_may_be_far_between),
+        cmocka_unit_test(a_child_has_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

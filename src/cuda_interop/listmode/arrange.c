@@ -18,8 +18,14 @@
 /* Of an event: three arrays as they come and as they go, two keys, two numbers. */
 enum { EVENT_BYTES = 2 * 3 * 4 + 2 * 4 + 2 * 4, NUM_ARRAYS = 3, GROUP_BITS = 3 };
 
+/* Of tables of LORs, at most: they are made anew for each batch of lines. */
+enum { MOST_DRAWING_BYTES = 64 << 20 };
+
 /* Of an event that stays. */
 enum { HELD_ARRAYS = 4, HELD_BYTES = HELD_ARRAYS * 4 };
+
+_Static_assert((int)LR_CUDA_LIST_GROUPS == (int)LR_LISTMODE_GROUPS + 1, "one more");
+_Static_assert(sizeof(lr_cuda_list_sight) == 128, "a cache line");
 
 /* Times: begin and end of the partition, end of the sort. */
 enum { BEGIN, PARTITIONED, SORTED, NUM_CLOCKS };
@@ -39,6 +45,7 @@ struct arranging {
     struct lr_cuda_list_memory memory;
     lr_cuda_list_arranging pass;
     lr_cuda_list_sort sort;
+    lr_cuda_list_drawing drawing;            /* of a sample */
     struct lr_cuda_list_pieces own, *pieces; /* own: where there is no backend that keeps some */
     int32_t *from[NUM_ARRAYS], *to[NUM_ARRAYS];
     int32_t num_kept;  /* of the range's: those with crystals, which stand first */
@@ -196,9 +203,11 @@ static lr_status open_pass(struct arranging *at)
 
 static lr_status open_arranging(struct arranging *at, int64_t longest)
 {
-    const bool has_pieces =
-        at->events->sample != NULL || lr_cuda_list_pieces_ensure(at->pieces, longest);
-    LR_TRY(has_pieces ? LR_OK : LR_FAILED);
+    if (at->events->sample != NULL) {
+        LR_TRY(lr_cuda_list_drawing_open(at->events->sample, &at->memory, &at->drawing));
+    } else {
+        LR_TRY(lr_cuda_list_pieces_ensure(at->pieces, longest) ? LR_OK : LR_FAILED);
+    }
     for (int k = 0; k < NUM_CLOCKS; k++) {
         LR_TRY(check(at, (int)cudaEventCreateWithFlags(&at->clock[k], cudaEventDefault)));
     }
@@ -337,7 +346,7 @@ static lr_status draw_range(struct arranging *at, int64_t r)
     int32_t *const crystals[2] = {at->from[0], at->from[1]};
     LR_TRY(check(at, (int)cudaMemsetAsync(at->from[2], 0, (size_t)at->sort.count * sizeof(float),
                                           at->stream)));
-    return lr_cuda_list_draw(at->events->sample, offsets[r], offsets[r + 1], crystals, &at->memory);
+    return check(at, lr_cuda_list_draw(&at->drawing, offsets[r], offsets[r + 1], crystals));
 }
 
 static lr_status send_range(struct arranging *at, int64_t r)
@@ -394,16 +403,18 @@ static lr_status arrange_all(struct arranging *at)
 static lr_status arrange_on_device(struct arranging *at, int64_t longest)
 {
     const int device = at->params->device;
+    const struct lr_listmode_sample *sample = at->events->sample;
+    const int64_t tables = sample != NULL ? lr_cuda_list_drawing_bytes(sample->lors) : 0;
     LR_TRY(check(at, (int)cudaGetDevice(&at->before)));
     LR_TRY(at->before != device ? check(at, (int)cudaSetDevice(device)) : LR_OK);
     lr_status status = check(at, lr_cuda_list_sort_room(longest, &at->sort.room_bytes));
-    const int64_t bytes = bytes_for(longest, at->sort.room_bytes);
-    if (status == LR_OK && bytes <= lr_cuda_list_budget(at->params)) {
+    const int64_t bytes = bytes_for(longest, at->sort.room_bytes) + tables;
+    if (status == LR_OK && tables <= MOST_DRAWING_BYTES &&
+        bytes <= lr_cuda_list_budget(at->params)) {
         at->held = may_hold(at, bytes) ? open_held(at) : NULL;
-        const bool may_go_back = at->events->sample == NULL;
-        status = (at->held != NULL || may_go_back) && open_arranging(at, longest) == LR_OK
-                     ? arrange_all(at)
-                     : LR_OK;
+        /* A sample stays on the device, or is the host's to draw. */
+        const bool may_be_arranged = at->held != NULL || at->events->sample == NULL;
+        status = may_be_arranged && open_arranging(at, longest) == LR_OK ? arrange_all(at) : LR_OK;
         close_arranging(at);
     }
     if (at->before != device) {

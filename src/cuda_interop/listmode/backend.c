@@ -635,20 +635,21 @@ static bool may_keep_lines(const struct listmode_cuda *cuda)
     return has_all && (asked == NULL || strcmp(asked, "found") != 0);
 }
 
-/* bytes: what else is to be there at the same time. */
-static lr_status make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
+/* Where the budget and the memory that is free have room; bytes: what else is to be there at the same time. */
+static void make_room_for_lines(struct listmode_cuda *cuda, int64_t bytes)
 {
     const bool is_exact = cuda->params.model->kernel == LR_LISTMODE_EXACT;
     const size_t each = is_exact ? sizeof(lr_cuda_list_sight) : sizeof(lr_cuda_list_line);
     const int64_t more = cuda->params.events->layout.count * (int64_t)each;
     if (!may_keep_lines(cuda) || bytes + more > lr_cuda_list_budget(&cuda->params)) {
-        return LR_OK;
+        return;
     }
+    cuda->memory.log = NULL; /* without them lines are found when they are needed */
     void *const kept =
         lr_cuda_list_allocate(&cuda->memory, &(struct lr_cuda_list_block){"lines", NULL, more});
+    cuda->memory.log = cuda->params.log;
     cuda->sights = is_exact ? kept : NULL;
     cuda->lines = is_exact ? NULL : kept;
-    return kept != NULL ? LR_OK : LR_FAILED;
 }
 
 /* Of the device, for a while. */
@@ -682,7 +683,7 @@ static lr_status order_events(struct listmode_cuda *cuda, struct lr_cuda_list_pl
         return LR_OK;
     }
     const int64_t sums = (cuda->plan.num_numbers + plan->most_partial) * (int64_t)sizeof(float);
-    LR_TRY(make_room_for_lines(cuda, bytes + sums));
+    make_room_for_lines(cuda, bytes + sums);
     plan->order = &cuda->order;
     return lr_cuda_list_order_init(&cuda->order,
                                    &(struct lr_cuda_list_order_params){.backend = &cuda->params,

@@ -2,7 +2,6 @@
  * Copyright The LORaster authors */
 #include "cuda_interop/listmode/draw.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 #include "cuda_interop/lend.h"
 #include "model/scanner/coincidence.h"
@@ -44,34 +43,48 @@ static const void *copy(struct lr_cuda_list_memory *memory, const void *from, in
                                  &(struct lr_cuda_list_block){"pairs of modules", from, bytes});
 }
 
-static lr_status open_drawing(const lr_lors *lors, struct lr_cuda_list_memory *memory,
-                              lr_cuda_list_drawing *drawing)
+static int64_t bytes_of_words(const lr_lors *lors)
 {
+    return lors->masks->num_words * (int64_t)sizeof(uint32_t);
+}
+
+int64_t lr_cuda_list_drawing_bytes(const lr_lors *lors)
+{
+    return lors->num_pairs * (int64_t)sizeof(lr_cuda_list_pair) + bytes_of_words(lors);
+}
+
+lr_status lr_cuda_list_drawing_open(const struct lr_listmode_sample *sample,
+                                    struct lr_cuda_list_memory *memory,
+                                    lr_cuda_list_drawing *drawing)
+{
+    const lr_lors *lors = sample->lors;
     lr_cuda_list_pair *pairs = find_pairs(lors, memory->log);
     if (pairs == NULL) {
         return LR_FAILED;
     }
-    drawing->pairs = copy(memory, pairs, lors->num_pairs * (int64_t)sizeof(*pairs));
-    drawing->words =
-        copy(memory, lors->masks->words, lors->masks->num_words * (int64_t)sizeof(uint32_t));
+    *drawing = (lr_cuda_list_drawing){
+        .pairs = copy(memory, pairs, lors->num_pairs * (int64_t)sizeof(*pairs)),
+        .words = copy(memory, lors->masks->words, bytes_of_words(lors)),
+        .num_pairs = lors->num_pairs,
+        .num_lors = lors->count,
+        .stride = sample->stride,
+        .seed = sample->seed,
+        .first = sample->first,
+        .step = sample->step,
+        .stream = memory->stream};
     const lr_status status =
         lr_cuda_check((int)cudaStreamSynchronize(memory->stream), "pairs of modules", memory->log);
     free(pairs);
     return drawing->pairs != NULL && drawing->words != NULL ? status : LR_FAILED;
 }
 
-lr_status lr_cuda_list_draw(const struct lr_listmode_sample *sample, int64_t begin, int64_t end,
-                            int32_t *const crystals[2], struct lr_cuda_list_memory *memory)
+int lr_cuda_list_draw(const lr_cuda_list_drawing *drawing, int64_t begin, int64_t end,
+                      int32_t *const crystals[2])
 {
-    lr_cuda_list_drawing drawing = {.num_pairs = sample->lors->num_pairs,
-                                    .num_lors = sample->lors->count,
-                                    .stride = sample->stride,
-                                    .seed = sample->seed,
-                                    .first = sample->first + sample->step * begin,
-                                    .step = sample->step,
-                                    .count = end - begin,
-                                    .crystals = {crystals[0], crystals[1]},
-                                    .stream = memory->stream};
-    LR_TRY(open_drawing(sample->lors, memory, &drawing));
-    return lr_cuda_check(lr_cuda_launch_list_draw(&drawing), "drawing lines", memory->log);
+    lr_cuda_list_drawing some = *drawing;
+    some.first += some.step * begin;
+    some.count = end - begin;
+    some.crystals[0] = crystals[0];
+    some.crystals[1] = crystals[1];
+    return lr_cuda_launch_list_draw(&some);
 }

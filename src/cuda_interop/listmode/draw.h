@@ -8,10 +8,17 @@
 #include "cuda_interop/listmode/tables.h"
 #include "listmode/sample.h"
 
-/* Puts crystals of the sample's lines begin .. end - 1 into arrays of the device, -1 for a LOR that is not in
- * coincidence, by its work on memory->stream. What it needs to know of the LORs goes to the memory.
- * errors: LR_FAILED. */
-lr_status lr_cuda_list_draw(const struct lr_listmode_sample *sample, int64_t begin, int64_t end,
-                            int32_t *const crystals[2], struct lr_cuda_list_memory *memory);
+/* Bytes of what it takes to know of the LORs. */
+int64_t lr_cuda_list_drawing_bytes(const lr_lors *lors);
+
+/* Brings that to the memory of the device, and waits. errors: LR_FAILED without memory. */
+lr_status lr_cuda_list_drawing_open(const struct lr_listmode_sample *sample,
+                                    struct lr_cuda_list_memory *memory,
+                                    lr_cuda_list_drawing *drawing);
+
+/* Puts crystals of the sample's lines begin .. end - 1 into arrays of the device, by work on the drawing's stream;
+ * -1 for a LOR that is not in coincidence. Returns a cudaError_t. */
+int lr_cuda_list_draw(const lr_cuda_list_drawing *drawing, int64_t begin, int64_t end,
+                      int32_t *const crystals[2]);
 
 #endif

@@ -19,8 +19,7 @@ enum {
     LR_CUDA_LIST_PIECE = LR_CUDA_LIST_THREADS, /* events that chunks are whole numbers of */
     LR_CUDA_LIST_WARP = 32,
     LR_CUDA_LIST_AXES = 3,
-    LR_CUDA_LIST_GROUPS =
-        7 /* of a range: LR_LISTMODE_GROUPS, and of what is none, without crystals */
+    LR_CUDA_LIST_GROUPS = 7 /* LR_LISTMODE_GROUPS, and lines that are not in coincidence */
 };
 
 /* Sample points of exact elements in a frame: along axis, across[0], across[1]. */

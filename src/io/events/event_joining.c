@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /* What two modules have: no LORs, one for each two crystals, or those of pair FIRST_PAIR + n that its mask lets
- * count. So events are looked up in two small tables. */
-enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 13 };
+ * count. So events are looked up in two tables. */
+enum { NONE_JOINED = 0, ALL_JOINED, FIRST_PAIR, MOST_MODULES = 1 << 12 };
 
 /* Crystals of the lower and the higher module of a pair. */
 static bool is_allowed(const lr_lors *lors, int64_t pair, int32_t low, int32_t high)

@@ -277,7 +277,8 @@ static lr_status fill_list(const lr_events_source *source, struct growing_list *
     atomic_init(&growing->joined, 0);
     LR_TRY(lr_events_read(source, &sink, &list->info));
     const int64_t looked_at = atomic_load(&growing->looked_at);
-    list->are_joined = looked_at == list->count && atomic_load(&growing->joined) == looked_at;
+    list->are_joined = !source->until_damage && /* of a damaged file other events may be taken */
+                       looked_at == list->count && atomic_load(&growing->joined) == looked_at;
     return LR_OK;
 }
 

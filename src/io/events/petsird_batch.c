@@ -10,8 +10,8 @@
 
 /* --- one event --- */
 
-/* The crystal that a bin is of, by number and a half: there are at most LR_PETSIRD_MAX_CRYSTALS, for which products
- * are whole below that half, and divisions are slow. */
+/* The number of the crystal that a bin is of, and a part of one that is neither next to 0 nor next to 1: rounding does
+ * not change the number, nor that of the module that comes of it. Divisions are slow. */
 static inline double half_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;

@@ -22,7 +22,7 @@ enum {
     SPARE_BYTES = 64, /* of a block: an empty one behind it */
     LEVEL = 4,
     RAW_WINDOW = -15, /* neither head nor sum */
-    MEMORY_LEVEL = 9
+    MEMORY_LEVEL = 8  /* the usual one, of which compressBound speaks */
 };
 
 struct block {
