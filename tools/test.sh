@@ -27,9 +27,10 @@ esac
 jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
-long_tests="analytic_penetration_photons cli.method direct_fftw.textures direct_photons
-    direct_recon.cpu direct_recon.textures operator_laws.poison operator_laws.raster
-    operator_parts.raster recon_ramla.cpu recon_ramla.raster view.gallery_slow"
+long_tests="analytic_hiding.raster analytic_penetration_photons cli.method direct_fftw.textures
+    direct_photons direct_recon.cpu direct_recon.textures operator_laws.poison operator_laws.raster
+    operator_partitions.raster operator_parts.raster recon_ramla.cpu recon_ramla.raster
+    view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
 # and programs,
 sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_versions
@@ -50,7 +51,7 @@ sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_v
     view.random view.sessions view.start view.threads viewer_live viewer_live_device
     viewer_live_direct viewer_tube viewer_voxel"
 # and without them those of numbers and shaders, whose C code runs in a shorter test, too.
-twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analytic_hiding_events
+twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
     analytic_projection analytic_voxel_mean cli.additive_events cli.bench cli.bounds
     cli.compare cli.context_loss cli.corrections cli.demo cli.direct_bench
     cli.direct_recon cli.documents cli.export_resume cli.export_verify cli.factors
@@ -77,7 +78,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding.raster analyt
     operator_laws.compute operator_laws.cpu operator_layers.compute operator_layers.raster
     operator_layers_families.compute operator_layers_penetration.compute
     operator_partitions.compute operator_partitions.cpu operator_partitions.native
-    operator_partitions.raster operator_parts.compute operator_parts.fake64
+    operator_parts.compute operator_parts.fake64
     operator_parts.poison operator_psf.compute operator_psf.cpu operator_random.compute
     operator_row_merging operator_row_parts.compute operator_row_parts.compute_large
     operator_row_parts.native operator_row_parts.raster picture_labels picture_text

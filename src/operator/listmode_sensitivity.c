@@ -298,7 +298,7 @@ static bool next_batch(struct batch *batch, const struct batch *before)
     return batch->first < sum->num_lines;
 }
 
-/* Where the device had no memory for a batch, processors draw those that are not prepared yet, beside it. */
+/* Where the device had no memory to draw a batch, processors draw all that follow, beside it. */
 static void note_who_draws(struct batch *batch)
 {
     batch->sum->by_device = batch->sum->by_device && !batch->is_drawn;
@@ -310,6 +310,10 @@ static lr_status add_and_prepare(struct batch *batch, struct batch *next)
 {
     struct lr_background preparing = {0};
     const struct lr_backend *backend = &batch->sum->op->backend;
+    if (!batch->is_drawn && !batch->sum->by_device) { /* only one thread may draw at a time */
+        lr_listmode_events_finish(&batch->lines);
+        prepare(batch);
+    }
     const bool beside = next != NULL && lr_place_get_info(backend->place).kind != LR_PLACE_HOST;
     if (beside) {
         lr_background_start(&preparing, prepare, next);
