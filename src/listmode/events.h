@@ -76,9 +76,9 @@ lr_status lr_listmode_events_arrange(struct lr_listmode_events *events,
                                      const lr_listmode_params *params);
 
 /* The first step for lines of a sample, without time of flight, which outlives the events: a device draws them as it
- * arranges them, and leaves out those that are not in coincidence; the host does neither. Places of crystals are
- * not compared, as modules in coincidence do not overlap. params: count is that of
- * the sample, its events are not read. errors: LR_USAGE for no lines; LR_FAILED. */
+ * arranges them, and leaves out those that are not in coincidence; the host does neither. Places of crystals are not
+ * compared, as modules in coincidence do not overlap. params: count is that of the sample, and its events are not
+ * read. errors: LR_USAGE for no lines; LR_FAILED. */
 lr_status lr_listmode_events_open_sample(struct lr_listmode_events *events,
                                          const lr_listmode_params *params,
                                          const struct lr_listmode_sample *sample);

@@ -10,9 +10,9 @@
 
 /* --- one event --- */
 
-/* The number of the crystal that a bin is of, and a part of one that is neither next to 0 nor next to 1: rounding does
- * not change the number, nor that of the module that comes of it. Divisions are slow. */
-static inline double half_of_bin(const struct lr_petsird_type *type, int64_t bin)
+/* A place within the crystal that a bin is of, counted in crystals: it is so far from either end that rounding changes
+ * neither the crystal's number nor that of its module. Divisions would take longer. */
+static inline double place_of_bin(const struct lr_petsird_type *type, int64_t bin)
 {
     return type->num_energies == 1 ? (double)bin + 0.5 : ((double)bin + 0.5) * type->per_energy;
 }
@@ -21,9 +21,10 @@ static inline int32_t crystal_of_bin(const struct lr_petsird_crystals *crystals,
                                      int64_t bin)
 {
     const struct lr_petsird_type *found = &crystals->petsird->types[type];
-    const double half = half_of_bin(found, bin);
-    const bool is_known = half >= 0.0 && half < (double)(found->num_elements * found->num_modules);
-    return is_known ? crystals->crystal_of[found->first_crystal + (int64_t)half] : -1;
+    const double place = place_of_bin(found, bin);
+    const bool is_known =
+        place >= 0.0 && place < (double)(found->num_elements * found->num_modules);
+    return is_known ? crystals->crystal_of[found->first_crystal + (int64_t)place] : -1;
 }
 
 static inline enum lr_petsird_fate event_of(const struct lr_petsird_crystals *crystals,
@@ -60,7 +61,7 @@ bool lr_petsird_in_mask(const struct lr_petsird_crystals *crystals,
 {
     for (int k = 0; k < 2; k++) {
         const struct lr_petsird_type *type = &crystals->petsird->types[list->types[k]];
-        modules[k] = (int32_t)(half_of_bin(type, from->bins[k]) * type->per_element);
+        modules[k] = (int32_t)(place_of_bin(type, from->bins[k]) * type->per_element);
     }
     return lr_petsird_allows(crystals->petsird, list->types, modules);
 }

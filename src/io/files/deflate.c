@@ -12,7 +12,6 @@
 
 #define ZLIB_CONST /* next_in is only read */
 #include <stdlib.h>
-#include <string.h>
 #include <zlib.h>
 
 enum {
