@@ -65,8 +65,8 @@ SYSTEM = {
 }
 OPENS_FILES = re.compile(r"\b(fopen|freopen|opendir|mkstemp)\s*\(")
 MAY_OPEN_FILES = ["base", "io", "hdf5_reader", "gl", "cli", "bench"]
-MAX_FILE_LINES = 900
-MAX_FUNCTION_LINES = 80
+MAX_FILE_LINES = 1200
+MAX_FUNCTION_LINES = 120
 OTHER_SOURCES = [
     ("tests", "*.[ch]"), ("tests", "*.py"), ("tests", "CMakeLists.txt"), ("shaders", "*.*"),
     ("tools", "*.py"), ("tools", "*.sh"), ("cmake", "*.cmake"),

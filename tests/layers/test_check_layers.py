@@ -121,14 +121,14 @@ class Planted(unittest.TestCase):
                     "may not open files")
 
     def test_long_file(self):
-        self.refuse("model/a.c", "\n" * 898, "file of 900 lines")
-        self.plant("model/a.c", "\n" * 597)
+        self.refuse("model/a.c", "\n" * 1198, "file of 1200 lines")
+        self.plant("model/a.c", "\n" * 897)
         self.assertEqual(self.run_check()[0], 0)
 
     def test_long_function(self):
-        self.accept("model/a.c", "void a(void)\n{\n" + "    ;\n" * 80 + "}\n")
-        self.refuse("model/b.c", "void b(void)\n{\n" + "    ;\n" * 81 + "}\n",
-                    "function of 81 lines")
+        self.accept("model/a.c", "void a(void)\n{\n" + "    ;\n" * 120 + "}\n")
+        self.refuse("model/b.c", "void b(void)\n{\n" + "    ;\n" * 121 + "}\n",
+                    "function of 121 lines")
 
     def test_licence(self):
         self.refuse("model/a.c", "int a;\n", "the file must start with", head="")
