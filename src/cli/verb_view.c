@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
 #include "common.h"
+#include "json.h"
 #include "verbs.h"
 
 #include "plugin/plugin.h"
@@ -9,11 +10,31 @@
 #include <limits.h>
 
 #ifdef LORASTER_VIEWER
+static void print_speed(const struct cli_args *args, const struct view_speed *speed)
+{
+    if (!args_has(args, "--json")) {
+        printf("first_frame_s %.3f\nopened_s %.3f\nframes_per_second %.1f\nframe_ms %.2f\n"
+               "processor_ms %.2f\nsize %dx%d\n",
+               speed->first_frame_s, speed->opened_s, speed->frames_per_second, speed->frame_ms,
+               speed->processor_ms, speed->size[0], speed->size[1]);
+        return;
+    }
+    struct json json = common_json_begin("view");
+    json_number(&json, "first_frame_s", speed->first_frame_s);
+    json_number(&json, "opened_s", speed->opened_s);
+    json_number(&json, "frames_per_second", speed->frames_per_second);
+    json_number(&json, "frame_ms", speed->frame_ms);
+    json_number(&json, "processor_ms", speed->processor_ms);
+    json_ints(&json, "size", speed->size, 2);
+    common_json_end(&json);
+}
+
 static lr_status run(struct cli_args *args)
 {
     static const int64_t counts[2] = {1, 1000000};
     static const int64_t devices[2] = {0, INT_MAX};
     static const int64_t threads[2] = {1, INT_MAX};
+    struct view_speed speed = {0};
     const struct view_params params = {
         .scanner = args_text(args, "--scanner"),
         .image = args_text(args, "--image"),
@@ -24,6 +45,7 @@ static lr_status run(struct cli_args *args)
         .script = args_text(args, "--script"),
         .has_no_window = args_has(args, "--no-window"),
         .bench_frames = (int)args_int(args, "--bench-frames", 0, counts),
+        .speed = &speed,
         .device = (int)args_int(args, "--device", 0, devices),
         .threads = (int)args_int(args, "--threads", 0, threads),
         .log = &args->report->log,
@@ -37,7 +59,11 @@ static lr_status run(struct cli_args *args)
                             "without a window there is nobody to use it: give --script FILE too");
     }
     const struct lr_viewer_plugin *viewer = lr_plugin_viewer(params.log);
-    return viewer != NULL ? viewer->run(&params) : LR_NO_DEVICE;
+    const lr_status status = viewer != NULL ? viewer->run(&params) : LR_NO_DEVICE;
+    if (status == LR_OK && speed.frame_ms > 0.0) {
+        print_speed(args, &speed);
+    }
+    return status;
 }
 #else
 static lr_status run(struct cli_args *args)

@@ -7,6 +7,15 @@
 
 #include <lr/log.h>
 
+/* What a bench of frames found. Seconds on the wall from the program's start, but for the frames' own. */
+struct view_speed {
+    double first_frame_s,
+        opened_s; /* the first frame was shown; all that was asked for was there */
+    double frames_per_second, frame_ms;
+    double processor_ms; /* of all threads, a frame: with those of a software renderer */
+    int size[2];         /* pixels */
+};
+
 /* Zero fields are defaults. Strings outlive the call. */
 struct view_params {
     const char *scanner;                     /* name or file; NULL = none is opened */
@@ -17,14 +26,15 @@ struct view_params {
     int size[2];                             /* of the window; 0 = 1280 x 800 */
     int device;                              /* without a window: the Nth usable way to OpenGL */
     int threads;                             /* for what is computed; 0 = all processors */
-    int bench_frames; /* draws so many frames as fast as they go, prints how fast, ends */
+    int bench_frames;         /* opens all, draws so many frames as fast as they go, ends */
+    struct view_speed *speed; /* with bench_frames: filled where these were drawn */
     const lr_log *log;
     const lr_progress *progress; /* asked now and then whether to end; NULL = never */
 };
 
 /* Opens the window and returns when it is closed, or the script has ended.
- * errors: LR_NO_DEVICE without a screen or OpenGL 4.5; LR_BAD_INPUT for a script that has errors or
- * files of it that cannot be read; LR_FAILED where an expectation of a script is not met. */
+ * errors: LR_NO_DEVICE without a screen or OpenGL 4.5; LR_BAD_INPUT for a script that has errors, and for files of a
+ * script or bench that cannot be read; LR_FAILED where an expectation of a script is not met. */
 lr_status view_run(const struct view_params *params);
 
 #endif

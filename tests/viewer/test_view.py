@@ -2,19 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Tests of the viewer by scripts, without a window: what is shown equals what the library says, what
 is saved comes back, and whatever is wrong is said."""
+import contextlib
+import json
 import math
 import os
 import re
 import resource
 import shutil
 import struct
+import subprocess
 import sys
 from pathlib import Path
 
 import h5py
 
 from eye import value_at
-from steps import (SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png,
+from steps import (HANG_S, SHEET, SMALL_RING, ViewTest, crystals, main, preloadable, read_nifti, read_png,
                    write_nifti)
 
 READY = ["open scanner ring.yaml", "wait"]
@@ -342,6 +345,22 @@ class Errors(ViewTest):
         self.refuse(2, "--script", "view", "--no-window")
         self.refuse(2, "--bench-frames", "view", "--bench-frames", "0", "--no-window")
         self.refuse(3, "nothing.txt", "view", "--no-window", "--script", "nothing.txt")
+
+    def test_bench(self):
+        """Frames do not keep a software renderer from what is being opened, however many programs share the
+        processor, and what cannot be opened is an error."""
+        cold = dict(os.environ, LORASTER_CACHE="off", MESA_SHADER_CACHE_DISABLE="true")
+        command = [self.program, "view", "--no-window", "--bench-frames", "1", "--scanner", self.scanner, "--json"]
+        with contextlib.ExitStack() as running:
+            programs = [running.enter_context(subprocess.Popen(command, cwd=self.folder, env=cold, text=True,
+                                                               stdout=subprocess.PIPE)) for _ in range(4)]
+            for program in programs:
+                told = json.loads(program.communicate(timeout=HANG_S)[0])
+                self.assertEqual(program.returncode, 0)
+                self.assertLess(told["opened_s"], 120.0)
+                self.assertEqual(told["size"], [1280, 800])
+        done = self.run_program(*command[1:-2], "missing.yaml", "--json")
+        self.assertEqual((done.returncode, done.stdout), (3, ""))
 
     def test_steps(self):
         for words, step in ((["steps.txt:2", "no step", "jump"], "jump 3"),

@@ -269,13 +269,6 @@ lr_status app_write_picture(struct app *app, const char *path)
 
 /* --- running --- */
 
-/* Of all threads, and those of a software renderer: what a frame costs where others compute too. */
-static double processor_seconds(void)
-{
-    return (double)clock() / CLOCKS_PER_SEC;
-}
-
-/* From the program's start: when the first frame was shown, and when all was there. */
 /* A signal ends the program. */
 static lr_status check_stop(const struct app *app)
 {
@@ -284,7 +277,8 @@ static lr_status check_stop(const struct app *app)
 
 static lr_status bench(struct app *app, int frames)
 {
-    const double start = lr_clock_seconds(), processor_start = processor_seconds();
+    const double start = lr_clock_seconds();
+    const clock_t processor_start = clock();
     for (int k = 0; k < frames && !app->wants_quit; k++) {
         LR_TRY(check_stop(app));
         LR_TRY(app_frame(app));
@@ -292,18 +286,24 @@ static lr_status bench(struct app *app, int frames)
     }
     glFinish();
     const double seconds = lr_clock_seconds() - start;
-    printf("first_frame_s %.3f\nopened_s %.3f\nframes_per_second %.1f\nframe_ms %.2f\n"
-           "processor_ms %.2f\nsize %dx%d\n",
-           app->first_frame_s, start - app->start_s, frames / seconds, 1e3 * seconds / frames,
-           1e3 * (processor_seconds() - processor_start) / frames, app->target->size[0],
-           app->target->size[1]);
+    *app->params->speed = (struct view_speed){
+        .first_frame_s = app->first_frame_s,
+        .opened_s = start - app->start_s,
+        .frames_per_second = frames / seconds,
+        .frame_ms = 1e3 * seconds / frames,
+        .processor_ms = 1e3 * (double)(clock() - processor_start) / CLOCKS_PER_SEC / frames,
+        .size = {app->target->size[0], app->target->size[1]},
+    };
     return LR_OK;
 }
 
+/* Frames as fast as they go would keep a software renderer from the jobs that are waited for: their contexts
+ * take turns at its threads, and none is sure of the next one. */
 static double pause_seconds(const struct app *app)
 {
-    const bool is_software = gl_context_limits(app->ctx)->software;
-    return !app_is_busy(app) ? idle_seconds : is_software ? busy_software_seconds : busy_seconds;
+    const double busy =
+        gl_context_limits(app->ctx)->software ? busy_software_seconds : busy_seconds;
+    return app_is_busy(app) || app->params->bench_frames > 0 ? busy : idle_seconds;
 }
 
 static lr_status run(struct app *app)
@@ -312,9 +312,9 @@ static lr_status run(struct app *app)
         LR_TRY(check_stop(app));
         LR_TRY(app_frame(app));
         if (app->params->bench_frames > 0 && !app_is_busy(app) && app->num_frames > 3) {
-            return bench(app, app->params->bench_frames);
+            return app->failure != LR_OK ? app->failure : bench(app, app->params->bench_frames);
         }
-        if (app->script == NULL && app->params->bench_frames == 0) {
+        if (app->script == NULL) {
             window_wait(app->window, pause_seconds(app));
         }
     }
@@ -329,8 +329,9 @@ lr_status view_run(const struct view_params *params)
         return status;
     }
     status = run(app);
-    const bool is_stopped_bench = status == LR_CANCELLED && params->bench_frames > 0;
-    if (status != LR_OK && app->script == NULL && !is_stopped_bench) {
+    const bool is_ended_bench =
+        params->bench_frames > 0 && (status == LR_CANCELLED || status == app->failure);
+    if (status != LR_OK && app->script == NULL && !is_ended_bench) {
         /* the context is lost, not what was looked at */
         tools_save_session(app);
     }
