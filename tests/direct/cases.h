@@ -56,6 +56,12 @@ static inline lr_grid case_grid(void)
     return lr_grid_centred((const int[3]){24, 22, 11}, (const double[3]){4, 4, 4});
 }
 
+/* With a voxel at the centre, so that columns lie on the borders between kernels. */
+static inline lr_grid case_odd_grid(void)
+{
+    return lr_grid_centred((const int[3]){23, 25, 11}, (const double[3]){4, 4, 4});
+}
+
 /* Projections of one view, of arrays in either precision. */
 static inline lr_status view_project(lr_operator *op, bool is_forward, int view,
                                      const lr_vector *in, lr_vector *out)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * A debug context for each test of this folder, and its shaders instead of the built-in ones. */
+ * A debug context for each test of this folder, and its shaders instead of the built-in ones unless the environment
+ * names others (tests/render/test_mutants.py). */
 #ifndef LR_GL_TEST_H
 #define LR_GL_TEST_H
 
@@ -18,7 +19,7 @@ static inline int gl_test_begin(void **state)
 {
     struct gl_test *test = calloc(1, sizeof(*test));
     test_log_init(&test->log);
-    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 1);
+    setenv("LORASTER_SHADER_DIR", LR_GL_TEST_SHADERS, 0);
     const struct gl_context_params params = {.log = &test->log.log, .debug = true};
     test->ctx = gl_context_create(&params);
     *state = test;

@@ -554,7 +554,7 @@ static void work_before_a_new_object_is_checked(void **state)
     }
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         gl_test_case(textures_give_back_what_they_got),
@@ -577,5 +577,8 @@ int main(void)
         gl_test_case(borrowed_layers_are_drawn_alone),
         gl_test_case(what_is_out_on_a_loan_is_refused),
     };
+    if (argc > 1) {
+        cmocka_set_test_filter(argv[1]);
+    }
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

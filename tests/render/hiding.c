@@ -688,7 +688,7 @@ static void test_no_loop_ends_early(void **unused)
     question_close(&question);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     struct gl_context *ctx = stage_context();
     if (ctx == NULL) {
@@ -704,5 +704,6 @@ int main(void)
         cmocka_unit_test(test_too_many_are_refused),
         cmocka_unit_test(test_no_loop_ends_early),
     };
+    stage_choose_tests(argc, argv);
     return cmocka_run_group_tests_name("render_hiding", tests, NULL, NULL);
 }
