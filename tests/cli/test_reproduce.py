@@ -8,7 +8,9 @@ import shutil
 import subprocess
 import sys
 
+import pictures  # noqa: F401  which finds png
 from program import HANG_S, ProgramTest, main
+from png import read as read_png
 
 HAS_MATPLOTLIB = importlib.util.find_spec("matplotlib") is not None
 PICTURES = [f"figure{n}.png" for n in range(5, 11)] + ["caches5.png"]
@@ -84,10 +86,19 @@ class Cluster(ProgramTest):
                     *(["figure5.png", "figure8.png", "figure9.png"] if HAS_MATPLOTLIB else [])]
         for name in ["report.txt", "image.nii", *pictures]:
             self.assertGreater(os.path.getsize(self.path("out/" + name)), 100, name)
+        for picture, least in ((self.path("out/figure7.png"), 0.05),
+                               (self.source_root / "docs/pictures/reproduce-cluster-7.png", 0.2)):
+            self.assertGreater(self.share_of_volume(picture), least, picture)
         self.damage_is_seen()
         other = self.script("--no-figures", "--counts", "5")
         self.assertEqual(other.returncode, 2)
         self.assertIn("another experiment", other.stderr)
+
+    def share_of_volume(self, path):
+        """Pixels between the panels that are shaded: a dialog is even, and the letters on it have sharp edges."""
+        _, _, rows = read_png(path)
+        reds = [row[3 * 290:3 * 660:3] for row in rows[:560]]
+        return sum(a > 30 and 0 < abs(a - b) < 8 for row in reds for a, b in zip(row, row[2:])) / (560 * 370)
 
     def damage_is_seen(self):
         """A tenth too much absorption, and one voxel's window in the place of another's."""

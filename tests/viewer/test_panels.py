@@ -479,7 +479,8 @@ class Start(ViewTest):
             self.assertEqual(found["scanner.name"], wanted["name"])
 
     def test_goes_and_comes(self):
-        """Not while something is opened or open, also after a file that could not be."""
+        """Not while something is opened or open, an image alone too, also after a file that could not be."""
+        self.view(["expect start 1", f"open image {self.image('x.nii')}", "wait", "expect start 0"])
         self.view(["expect start 1", "open scanner ring.yaml", "wait", "expect start 0"])
         self.view(["open scanner ./nothing.yaml", "wait 600 anyway", "expect start 1"])
         self.view(["frames 2", "expect start 0"], "--scanner", self.scanner)

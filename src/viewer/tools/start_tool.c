@@ -51,7 +51,11 @@ static const double least_width = 300.0, most_width = 560.0, most_height = 460.0
 
 bool start_tool_is_shown(const struct app *app)
 {
-    return tools_scanner(app) == NULL && !study_is_busy(app->study);
+    bool has_image = false;
+    for (int k = 0; k < DRAW_NUM_IMAGES; k++) {
+        has_image = has_image || draw_has_image(app->draw, (enum draw_image)k);
+    }
+    return tools_scanner(app) == NULL && !has_image && !study_is_busy(app->study);
 }
 
 static void show_row(struct app *app, const struct start_row *row)

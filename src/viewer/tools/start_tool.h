@@ -25,7 +25,7 @@ struct start_tool {
     struct start_row rows[START_MOST];
 };
 
-/* While nothing is open. */
+/* While neither a scanner nor an image is open. */
 bool start_tool_is_shown(const struct app *app);
 void start_tool_panel(struct app *app);
 
