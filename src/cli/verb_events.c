@@ -128,7 +128,11 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
     if (info->tof_resolution_ps > 0) {
         printf("%.6g ps FWHM; ", info->tof_resolution_ps);
     }
-    printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
+    if (tally->tof_low_mm <= tally->tof_high_mm) {
+        printf("events %g to %g mm from the middle\n", tally->tof_low_mm, tally->tof_high_mm);
+    } else {
+        printf("no events\n");
+    }
     for (int k = 0; k < kinds->count * kinds->count; k++) {
         printf("  types %d, %d   ", k / kinds->count, k % kinds->count);
         print_kind(&kinds->tof[k]);
@@ -357,7 +361,8 @@ static void report_conversion(const struct opened *opened, const char *output)
 
 static lr_status run_convert(struct cli_args *args)
 {
-    static const char *const versions[] = {"0.9", "0.10", NULL};
+    static const char *const versions[] = {"0.12", "0.10", "0.9", NULL};
+    static const int minors[] = {12, 10, 9};
     struct opened opened = read_command(args, 2);
     const int version = args_word(args, "--petsird-version", versions, 0);
     const bool histogram = args_has(args, "--histogram");
@@ -371,8 +376,7 @@ static lr_status run_convert(struct cli_args *args)
     lr_status status = args->status == LR_OK ? open_both(args, &opened) : args->status;
     if (status == LR_OK) {
         const char *output = args->positional[1];
-        const struct wanted wanted = {output, version == 1 ? 10 : 9,
-                                      args_has(args, "--without-tof")};
+        const struct wanted wanted = {output, minors[version], args_has(args, "--without-tof")};
         status = histogram ? convert_histogram(&opened, output) : convert_list(&opened, &wanted);
     }
     if (status == LR_OK) {
@@ -399,7 +403,7 @@ static const struct cli_option show_options[] = {SOURCE_OPTIONS, {0}};
 
 static const struct cli_option convert_options[] = {
     SOURCE_OPTIONS,
-    {"--petsird-version", "V", "schema of a PETSIRD file: 0.9 (v0.9.1) or 0.10; default 0.9",
+    {"--petsird-version", "V", "schema of a PETSIRD file: 0.12 (default), 0.10 or 0.9 (v0.9.1)",
      false},
     {"--histogram", NULL, "sum events per LOR and write a CASToR histogram", false},
     {"--without-tof", NULL, "leave the times of flight out", false},

@@ -279,8 +279,7 @@ typedef struct lr_events_writer_params {
     lr_events_format format;    /* 0 = by the path's ending */
     const lr_lors *lors;        /* required: its scanner, and which modules are in coincidence */
     const lr_events_info *info; /* time of flight, energy window and duration; NULL = none */
-    int petsird_minor;          /* schema: 0 or 9 = v0.9.1, which STIR and others read; 10 =
-                                   v0.10.0 */
+    int petsird_minor;          /* schema: 0 or 12 = v0.12.0; 10 = v0.10.0; 9 = v0.9.1 */
     const lr_log *log;
 } lr_events_writer_params;
 
@@ -294,12 +293,12 @@ LR_API lr_events_writer *lr_events_writer_create(const lr_events_writer_params *
 /* Give this to lr_events_read. Events must be in the order of their times. PETSIRD: prompts of a
  * time block come before its delayeds; weights must be whole and are written as that many events;
  * a time of flight goes to the bin that holds it: bins of info, or else as many as cover the
- * longest line, a fifth of the resolution wide. Schema v0.10.0 exchanges a and b, and the sign of
- * tof_mm, where a's number in the file is the lower. CASToR: delayeds are left out, with a
+ * longest line, a fifth of the resolution wide. From v0.10.0 on a and b are exchanged, and the
+ * sign of tof_mm, where a's number in the file is the lower. CASToR: delayeds are left out, with a
  * warning. Text: a line for each event with its crystals, tof_mm and where on the line between the
  * two crystals' hits (lr_scanner_hit_centre) that puts the annihilation, NaN without time of flight.
- * errors of take: LR_USAGE for weights that are not whole, and where v0.10.0 would exchange a and b
- * of bins that are not mirrored. */
+ * errors of take: LR_USAGE for weights that are not whole, and where a and b
+ * of bins that are not mirrored would be exchanged. */
 LR_API lr_event_sink lr_events_writer_sink(lr_events_writer *writer);
 
 /* Completes the file and puts it in place; frees the writer in any case. */

@@ -60,6 +60,9 @@ def event_places(header, blocks):
                                       tuple(round(x, 3) for x in centres[b][two]), round(tof, 3)))
     return found
 
+# The version that keeps the order of an event's crystals.
+IN_ORDER = ["--petsird-version", "0.9"]
+
 
 class Castor(ProgramTest):
     """A CASToR list is the source of all that follows: 40 events on the small ring."""
@@ -169,9 +172,9 @@ class Convert(Castor):
     def test_petsird(self):
         for tof in (False, True):
             source = self.make_castor(tof=tof)
-            for version, schema in (("0.9", "v0.9.1"), ("0.10", "v0.10.0")):
-                self.good("events", "convert", source, "out.petsird", "--scanner", self.scanner,
-                          "--petsird-version", version)
+            for schema, options in (("v0.9.1", ["--petsird-version", "0.9"]),
+                                    ("v0.10.0", ["--petsird-version", "0.10"]), ("v0.12.0", [])):
+                self.good("events", "convert", source, "out.petsird", "--scanner", self.scanner, *options)
                 text = self.expect_same("out.petsird", tof)
                 asset = self.source_root / "assets" / "petsird" / f"schema_{schema}.json"
                 self.assertEqual(text.encode(), asset.read_bytes())
@@ -182,10 +185,10 @@ class Convert(Castor):
     def test_there_and_back(self):
         """Crystals and times come back to the byte; so does the data file."""
         before = Path(self.path(self.make_castor()[:-1] + "f")).read_bytes()
-        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner)
+        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner, *IN_ORDER)
         self.good("events", "convert", "a.petsird", "b.Cdh", "--scanner", self.scanner)
         self.assertEqual(Path(self.path("b.Cdf")).read_bytes(), before)
-        self.good("events", "convert", "b.Cdh", "c.petsird", "--scanner", self.scanner)
+        self.good("events", "convert", "b.Cdh", "c.petsird", "--scanner", self.scanner, *IN_ORDER)
         self.assertEqual(Path(self.path("c.petsird")).read_bytes(),
                          Path(self.path("a.petsird")).read_bytes())
 
@@ -312,7 +315,7 @@ class Versions(Castor):
 
     def base(self):
         self.make_castor(tof=True)
-        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner)
+        self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner, *IN_ORDER)
         text, header, blocks = yardl.read_file(self.path("a.petsird"))
         return json.loads(text), header, blocks
 
@@ -401,6 +404,17 @@ class Versions(Castor):
         yardl.write_file(self.path("new.petsird"), json.dumps(model), header, blocks)
         self.refuse(3, ["new.petsird", "no right boxes", "mm off"], "scanner", "show",
                     "./new.petsird")
+
+    def test_without_prompts(self):
+        """Time of flight that no event has is told without numbers."""
+        _, header, blocks = self.base()
+        for _, block in blocks:
+            block["promptEvents"] = [[[] for _ in row] for row in block["promptEvents"]]
+        yardl.write_file(self.path("none.petsird"), Path(self.source_root, "assets/petsird/schema_v0.9.1.json")
+                         .read_text(), header, blocks)
+        said = self.good("events", "show", "none.petsird").stdout
+        self.assertRegex(said, r"time of flight .*; no events\n")
+        self.assertNotIn("inf", said)
 
     def test_efficiencies(self):
         """Of detection bins, two energies to an element: the mean, where the crystal stands."""

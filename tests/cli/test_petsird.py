@@ -230,7 +230,7 @@ class Types(Texts):
         for event in blocks[0][1]["promptEvents"][1][1]:
             event["detectionBins"].reverse()
         self.write_types("two.petsird", text, header, blocks)
-        self.refuse(2, ["mirrored", "--petsird-version 0.9"], "events", "convert", "two.petsird",
+        self.refuse(2, ["mirrored", "write version 0.9"], "events", "convert", "two.petsird",
                     "x10.petsird", "--petsird-version", "0.10")
         self.assertFalse(Path(self.path("x10.petsird")).exists())
         done = self.good("scanner", "show", "./two.petsird", "--json")
@@ -428,7 +428,7 @@ class Official(Texts):
 
     def expect_written(self, folder):
         """What is written from such a file, PETSIRD's own reader finds the same events in."""
-        version = {"0.9.1": "0.9", "0.10.0": "0.10"}.get(folder.name)
+        version = {"0.9.1": "0.9", "0.10.0": "0.10", "0.12.0": "0.12"}.get(folder.name)
         if version is None:
             return
         self.good("events", "convert", "own.petsird", "x.petsird", "--petsird-version", version)

@@ -41,8 +41,10 @@ static int set_up_many(void **state)
                            .num_tof_bins = 5,
                            .has_tof = true,
                            .tof_resolution_ps = 300};
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = many.lors, .info = &info},
-                 many.events, COUNT);
+    write_events(
+        &(lr_events_writer_params){
+            .path = FILE_NAME, .lors = many.lors, .info = &info, .petsird_minor = 9},
+        many.events, COUNT);
     many.bytes = read_bytes(FILE_NAME, &many.size);
     const lr_events_source source = source_of(&many, 1);
     many.whole = lr_event_list_read(&source);

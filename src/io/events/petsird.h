@@ -145,7 +145,7 @@ lr_scanner *lr_petsird_scanner_read(const char *path, const lr_log *log);
 
 /* --- the schemas that are written (assets/petsird) --- */
 
-/* Its text, zero terminated; NULL for another version than "0.9.1" and "0.10.0". */
+/* Its text, zero terminated; NULL for another version than "0.9.1", "0.10.0" and "0.12.0". */
 const char *lr_petsird_schema_text(const char *version);
 
 #endif

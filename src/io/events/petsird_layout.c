@@ -240,7 +240,7 @@ lr_status lr_petsird_layout_init(struct lr_petsird_layout *layout,
     *layout = (struct lr_petsird_layout){
         .lors = params->lors,
         .num_kinds = differ ? info->kinds.count : 1,
-        .minor = params->petsird_minor != 0 ? params->petsird_minor : 9,
+        .minor = params->petsird_minor != 0 ? params->petsird_minor : 12,
     };
     LR_TRY(allocate(layout, params->log));
     LR_TRY(sort_modules(layout, info, params->log));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The header of a PETSIRD file, field by field in the order of the schemas v0.9.1 and v0.10.0
+ * The header of a PETSIRD file, field by field in the order of the schemas v0.9.1, v0.10.0 and
+ * v0.12.0
  * (assets/petsird). A module's own axes: x from the front face outwards, y along u (against it in
  * mirrored modules, so that the axes stay right-handed), z along v. */
 #include "base/vec.h"
@@ -241,6 +242,9 @@ static void put_scanner(const struct lr_petsird_layout *layout, struct lr_output
     put_geometry(layout, output);
     lr_yardl_put_unsigned(output, 0); /* materials */
     lr_yardl_put_unsigned(output, 0); /* alignment of the gantry: null */
+    if (layout->minor >= 12) {
+        lr_yardl_put_text(output, "none"); /* collimator */
+    }
     put_pairs(layout, output, put_tof_edges);
     put_pairs(layout, output, put_tof_resolution);
     lr_yardl_put_unsigned(output, (uint64_t)layout->num_types);
@@ -254,7 +258,10 @@ static void put_scanner(const struct lr_petsird_layout *layout, struct lr_output
     for (int t = 0; t < layout->num_types; t++) {
         lr_yardl_put_float(output, 0); /* energy resolution */
     }
-    lr_yardl_put_signed(output, 0);   /* singles' histograms: none */
+    lr_yardl_put_signed(output, 0); /* singles' histograms: none */
+    if (layout->minor >= 12) {
+        lr_yardl_put_unsigned(output, 0); /* no units of singles */
+    }
     lr_yardl_put_unsigned(output, 0); /* and no bins of theirs */
     put_policies(layout, output);
     put_efficiencies(layout, output);
@@ -265,7 +272,9 @@ void lr_petsird_put_header(const struct lr_petsird_layout *layout, struct lr_out
     static const unsigned char version[4] = {1, 0, 0, 0};
     (void)lr_output_write(output, "yardl", 5);
     (void)lr_output_write(output, version, sizeof(version));
-    lr_yardl_put_text(output, lr_petsird_schema_text(is_old(layout) ? "0.9.1" : "0.10.0"));
+    lr_yardl_put_text(output, lr_petsird_schema_text(layout->minor == 9    ? "0.9.1"
+                                                     : layout->minor == 10 ? "0.10.0"
+                                                                           : "0.12.0"));
     put_scanner(layout, output);
     lr_yardl_put_unsigned(output, 0); /* exam: null */
 }

@@ -80,11 +80,12 @@ static lr_status exchange(const struct lr_petsird_writer *writer, int types[2], 
     const int type = types[0];
     const struct lr_petsird_bins *bins = lr_petsird_layout_bins(layout, types[0], types[1]);
     if (bins->is_given && !bins->is_mirrored) {
-        return lr_error(writer->log, LR_USAGE,
-                        "%s: version 0.10 puts the crystal with the higher type and number first, "
-                        "and the source's time-of-flight bins of that order are not those of this "
-                        "one mirrored: write --petsird-version 0.9, which keeps the order",
-                        writer->path);
+        return lr_error(
+            writer->log, LR_USAGE,
+            "%s: from version 0.10 on the crystal with the higher type and number comes first, "
+            "and the source's time-of-flight bins of that order are not those of this "
+            "one mirrored: write version 0.9, which keeps the order",
+            writer->path);
     }
     out->bins[0] = out->bins[1];
     out->bins[1] = bin;
@@ -204,10 +205,12 @@ static void destroy(struct lr_petsird_writer *writer)
 
 struct lr_petsird_writer *lr_petsird_writer_create(const lr_events_writer_params *params)
 {
-    if (params->petsird_minor != 0 && params->petsird_minor != 9 && params->petsird_minor != 10) {
-        lr_error(params->log, LR_USAGE,
-                 "%s: PETSIRD is written by the schemas of versions 0.9.1 and 0.10.0, not 0.%d",
-                 params->path, params->petsird_minor);
+    const int minor = params->petsird_minor;
+    if (minor != 0 && minor != 9 && minor != 10 && minor != 12) {
+        lr_error(
+            params->log, LR_USAGE,
+            "%s: PETSIRD is written by the schemas of versions 0.9.1, 0.10.0 and 0.12.0, not 0.%d",
+            params->path, params->petsird_minor);
         return NULL;
     }
     struct lr_petsird_writer *writer = lr_alloc(1, sizeof(*writer), "a writer", params->log);

@@ -51,7 +51,7 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
-/* PETSIRD: io/events/petsird.h has the reader. Written by the schema v0.9.1, without events. */
+/* PETSIRD: io/events/petsird.h has the reader. Written by the newest schema, without events. */
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 
 /* YAML. */
