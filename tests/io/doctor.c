@@ -386,7 +386,7 @@ static void what_is_impossible_is_said(void **state)
 
 /* --- lists of modules --- */
 
-enum fault { NONE, MISSING, DISPLACED, OUTWARD, MIRRORED, PLACES };
+enum fault { NONE, MISSING, DISPLACED, OUTWARD, MIRRORED, PLACES, PINWHEEL };
 
 /* Twelve modules around, one of them wrong. */
 static lr_diagnosis *diagnose_list(enum fault fault)
@@ -398,6 +398,7 @@ static lr_diagnosis *diagnose_list(enum fault fault)
         const double turn = fault == MIRRORED && k == 5 ? -1 : 1;
         const double sign = fault == OUTWARD && k == 5 ? 1 : -1;
         const int place = fault == PLACES ? (12 - k) % 12 : k;
+        const double beside = fault == PINWHEEL ? -3 : 0;
         if (fault == MISSING && k == 5) {
             continue;
         }
@@ -406,7 +407,8 @@ static lr_diagnosis *diagnose_list(enum fault fault)
                  "  - {center_mm: [%.15g, %.15g, 0], u: [%.15g, %.15g, 0], v: [0, 0, 1], normal: "
                  "[%.15g, %.15g, 0], crystals: [10, 10], pitch_mm: [5, 5], face_mm: [5, 5], "
                  "depth_mm: 15, position: %d, ring: 0, first_crystal_ring: 0}\n",
-                 radius * c, radius * s, -turn * s, turn * c, sign * c, sign * s, place);
+                 radius * c - beside * s, radius * s + beside * c, -turn * s, turn * c, sign * c,
+                 sign * s, place);
     }
     lr_scanner_draft *draft = parse(yaml);
     lr_diagnosis *diagnosis = lr_scanner_examine(draft, NULL, NULL);
@@ -429,6 +431,8 @@ static void modules_that_stand_wrong(void **state)
     expect(diagnose_list(PLACES), LR_SUSPECT, LR_FINDING_HANDEDNESS,
            "places around the ring are counted clockwise and the crystals in them "
            "counterclockwise");
+    expect(diagnose_list(PINWHEEL), LR_SUSPECT, LR_FINDING_GAP,
+           "like a pinwheel: their middles lie 3 mm clockwise");
 }
 
 /* Two layers of crystals, one behind the other, fill the ring once. */

@@ -135,7 +135,12 @@ static lr_image *read_numbered(const struct test_folder *folder, const char *nam
         values[n] = (float)n;
     }
     bytes_write(folder_file(folder, path, "voxels"), values, sizeof(values));
-    write_text(folder_file(folder, path, name), header);
+    char whole[2048];
+    snprintf(whole, sizeof(whole), "%s%s", header,
+             strncmp(header, "!INTERFILE", 10) == 0 && strstr(header, "!END") == NULL
+                 ? "!END OF INTERFILE :=\n"
+                 : "");
+    write_text(folder_file(folder, path, name), whole);
     lr_image *image = lr_image_read(path, &log.log);
     if (image == NULL) {
         fail_msg("%s: %s", path, log.error);
@@ -177,6 +182,75 @@ static void test_stir_places(void **state)
     /* x_STIR = -10 + 2 i, y_STIR = -20 + 3 j, z_STIR = 7 + 4 (k - 1) */
     assert_true(value_at(image, 10, 20, -3) == 0);
     assert_true(value_at(image, 2, 11, -11) == 2 * (num_voxels - 1));
+    lr_image_destroy(image);
+    /* Its first plane is our last. */
+    image = read_numbered(&folder, "a.hv",
+                          "\xef\xbb\xbf!INTERFILE :=\nname of data  file := voxels\n" FLOATS SIZES
+                          "image scaling factor [1] := {2, 3, 5}\n!END OF INTERFILE :=\n");
+    assert_true(value_at(image, 2, 6, 4) == 2 * 1);
+    assert_true(value_at(image, 4, 6, 0) == 3 * 20);
+    assert_true(value_at(image, 4, 6, -4) == 5 * 40);
+    lr_image_destroy(image);
+    folder_finish(&folder);
+}
+
+/* Siemens' keys, without an end, under an ending that is CASToR's else; GATE's Interfile 3.3. */
+static void test_other_writers(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    folder_init(&folder);
+    lr_image *image =
+        read_numbered(&folder, "a.hdr",
+                      "!INTERFILE:=\r\n%SMS-MI header name space:=image subheader\r\n"
+                      "!name of data file:=voxels\r\n%patient orientation:=HFS\r\n" FLOATS
+                      "matrix size[1]:=5\r\nmatrix size[2]:=4\r\nmatrix size[3]:=3\r\n"
+                      "scale factor (mm/pixel) [1]:=2\r\nscale factor (mm/pixel) [2]:=3\r\n"
+                      "scale factor (mm/pixel) [3]:=4\r\n!END OF INTERFILE:=\r\n");
+    assert_true(value_at(image, 4, 6, 4) == 0 && value_at(image, 2, 6, 4) == 1 &&
+                value_at(image, 4, 6, 0) == 20);
+    lr_image_destroy(image);
+    image = read_numbered(
+        &folder, "a.hv",
+        "!INTERFILE :=\nname of data file := voxels\n!version of keys := 3.3\n" FLOATS
+        "!total number of images := 3\n!matrix size [1] := 5\n!matrix size [2] := 4\n"
+        "scaling factor (mm/pixel) [1] := +2\nscaling factor (mm/pixel) [2] := +3\n"
+        "!number of slices := 3\nslice thickness (pixels) := +4\n!END OF INTERFILE :=\n");
+    assert_true(value_at(image, 4, 6, 4) == 0 && value_at(image, 4, 6, 0) == 20);
+    lr_image_destroy(image);
+    folder_finish(&folder);
+}
+
+/* A header without its last lines is refused, however many. */
+static void test_cut_headers(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    struct test_log log;
+    char path[128], text[4096];
+    folder_init(&folder);
+    const lr_grid grid = {.size = {5, 4, 3}, .voxel_mm = {2, 3, 4}, .origin_mm = {-4, -4.5, 20}};
+    lr_image *image = lr_image_create(&grid, NULL);
+    static const char *const written[] = {"a.hv", "a.hdr", "a.mhd"};
+    for (int k = 0; k < 3; k++) {
+        test_log_init(&log);
+        assert_int_equal(lr_image_write(folder_file(&folder, path, written[k]), image, NULL),
+                         LR_OK);
+        FILE *file = fopen(path, "r");
+        const size_t length = fread(text, 1, sizeof(text) - 1, file);
+        fclose(file);
+        text[length] = '\0';
+        for (char *end = strrchr(text, '\n'); end != NULL; end = strrchr(text, '\n')) {
+            end[0] = '\0';
+            char *line = strrchr(text, '\n');
+            if (line != NULL) {
+                line[1] = '\0';
+                bytes_write(path, text, strlen(text));
+                lr_image *cut = lr_image_read(path, &log.log);
+                assert_null(cut);
+            }
+        }
+    }
     lr_image_destroy(image);
     folder_finish(&folder);
 }
@@ -330,7 +404,7 @@ static void test_number_types(void **state)
         write_numbers(data, kind, big);
         snprintf(header, sizeof(header),
                  "!INTERFILE :=\nname of data file := voxels\n%s%s!number format := %s\n"
-                 "!number of bytes per pixel := %d\n" SIZES,
+                 "!number of bytes per pixel := %d\n" SIZES "!END OF INTERFILE :=\n",
                  big ? "" : "imagedata byte order := littleendian\n",
                  big && n % 4 == 1 ? "imagedata byte order := BIGENDIAN\n" : "", kind->interfile,
                  kind->bytes);
@@ -367,14 +441,16 @@ static void test_interfile_refusals(void **state)
         {"", "the header is empty"},
         {"INTERFIL :=\n", "does not begin with '!INTERFILE'"},
         {HEAD FLOATS, "matrix size [1]"},
-        {"!INTERFILE :=\n" FLOATS SIZES, "does not name its data file"},
-        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES, "No such file"},
-        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES, "no plain file"},
+        {"!INTERFILE :=\n" FLOATS SIZES "!END OF INTERFILE :=\n", "does not name its data file"},
+        {"!INTERFILE :=\nname of data file := none\n" FLOATS SIZES "!END OF INTERFILE :=\n",
+         "No such file"},
+        {"!INTERFILE :=\nname of data file := .\n" FLOATS SIZES "!END OF INTERFILE :=\n",
+         "no plain file"},
         {HEAD FLOATS SIZES "matrix size [2] := 9999999999\n", "matrix size [2]"},
         {HEAD FLOATS SIZES "matrix size [2] := -4\n", "matrix size [2]"},
         {HEAD FLOATS SIZES "matrix size [2] := four\n", "must be a whole number, found 'four'"},
         {HEAD FLOATS SIZES "matrix size [2] := 2147483647\n", "voxels"},
-        {HEAD FLOATS SIZES "matrix size [2] := 40000000\n", "is truncated"},
+        {HEAD FLOATS SIZES "matrix size [2] := 40000000\n!END OF INTERFILE :=\n", "is truncated"},
         {HEAD FLOATS SIZES "matrix size [4] := 2\n", "2 volumes"},
         {HEAD FLOATS SIZES "number of time frames := 3\n", "number of time frames is 3"},
         {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := 0\n", "greater than 0"},
@@ -384,9 +460,13 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "number of bytes per pixel := 3\n", "with 3 bytes"},
         {HEAD FLOATS SIZES "imagedata byte order := middle\n", "neither LITTLEENDIAN nor"},
         {HEAD FLOATS SIZES "data offset in bytes := -1\n", "begins at byte -1"},
-        {HEAD FLOATS SIZES "data offset in bytes := 1\n", "is truncated"},
-        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n", "is truncated"},
-        {HEAD FLOATS SIZES "image scaling factor := {1, 2, 3}\n", "must be a number"},
+        {HEAD FLOATS SIZES "data offset in bytes := 1\n!END OF INTERFILE :=\n", "is truncated"},
+        {HEAD FLOATS SIZES "data offset in bytes := 9223372036854775807\n!END OF INTERFILE :=\n",
+         "is truncated"},
+        {HEAD FLOATS SIZES "image scaling factor := {1, 2}\n!END OF INTERFILE :=\n",
+         "each of the 3 planes"},
+        {HEAD FLOATS SIZES "image scaling factor := {1, 2, x}\n!END OF INTERFILE :=\n",
+         "each of the 3 planes"},
         {HEAD FLOATS SIZES "matrix axis label [1] := tangential coordinate\n",
          "holds no image with the axes x, y, z"},
     };
@@ -410,7 +490,7 @@ static void test_interfile_refusals(void **state)
     bytes_write(folder_file(&folder, path, "voxels"), &nan_value, 4);
     write_text(folder_file(&folder, path, "a.hv"),
                HEAD FLOATS SIZES "matrix size [1] := 1\nmatrix size [2] := 1\n"
-                                 "matrix size [3] := 1\n");
+                                 "matrix size [3] := 1\n!END OF INTERFILE :=\n");
     assert_refused(path, "holds nan in its voxel (0, 0, 0)");
     write_text(folder_file(&folder, path, "a.v"), "\1\2\3");
     assert_refused(path, "name the header, which ends in .hv");
@@ -579,6 +659,8 @@ int main(void)
         cmocka_unit_test(test_npy),
         cmocka_unit_test(test_stir_places),
         cmocka_unit_test(test_castor_places),
+        cmocka_unit_test(test_other_writers),
+        cmocka_unit_test(test_cut_headers),
         cmocka_unit_test(test_metaimage_orientations),
         cmocka_unit_test(test_number_types),
         cmocka_unit_test(test_interfile_refusals),

@@ -367,7 +367,8 @@ static void schema_is_the_official_one(void **state)
     unsigned char *schema = read_bytes(path, &schema_count);
     lr_scanner *scanner = lopsided(&fixture->log.log);
     lr_lors *lors = lr_lors_create(scanner, &fixture->log.log);
-    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors}, NULL, 0);
+    write_events(&(lr_events_writer_params){.path = FILE_NAME, .lors = lors, .petsird_minor = 9},
+                 NULL, 0);
     unsigned char *bytes = read_bytes(FILE_NAME, &count);
     static const unsigned char start[] = {'y', 'a', 'r', 'd', 'l', 1, 0, 0, 0};
     assert_int_equal(schema_count, 10629);

@@ -581,8 +581,8 @@ static void mct_lacks_its_virtual_crystals(void **state)
     "Distance between blocks in transaxial direction (cm) := 1.7\nend scanner parameters:=\n"      \
     "!END OF INTERFILE :=\n"
 
-/* Eight flat buckets of two blocks; STIR's first crystal is at (0, -R), turned by the offset, and
- * its x, y and z are ours reversed. */
+/* Eight flat buckets of two blocks, whose middles stand on their normals; STIR turns a bucket by half of its share of
+ * the ring, less a crystal's half and a gap of its own in blocks. STIR's x, y and z are ours reversed. */
 static void blocks_on_a_cylinder(void **state)
 {
     (void)state;
@@ -599,15 +599,59 @@ static void blocks_on_a_cylinder(void **state)
     assert_close(scanner->modules[1].centre_mm[2], scanner->modules[0].centre_mm[2], 1e-9);
     assert_true(fabs(scanner->modules[2].centre_mm[2] - scanner->modules[0].centre_mm[2] - 10) <
                 1e-6);
-    /* The first crystal of place 0 in STIR: bearing 10 degrees from the top. */
+    /* The first bucket: its offset of 10 degrees from the top, and the turn; its first crystal 16 mm from the middle. */
     double at[3];
     lr_module_crystal_centre(&scanner->modules[0], 0, 0, at);
-    const double bearing = atan2(at[1], at[0]) * 180 / acos(-1.0);
-    assert_true(fabs(bearing - 100) < 0.01);
+    const double turn = 22.5 * (1 - 2 * (2.5 + 2.0) / 17.0), pi = acos(-1.0);
+    const double *normal = scanner->modules[0].normal;
+    assert_true(fabs(atan2(-normal[1], -normal[0]) * 180 / pi - (100 + turn)) < 0.01);
+    assert_true(fabs(atan2(at[1], at[0]) * 180 / pi - (100 + turn - atan2(13.5, 55) * 180 / pi)) <
+                0.01);
     assert_true(fabs(-scanner->modules[0].normal[0] * at[0] -
                      scanner->modules[0].normal[1] * at[1] - 55) < 1e-6);
     lr_scanner_destroy(scanner);
     folder_finish(&folder);
+}
+
+/* Forms that STIR reads: without a depth of interaction, a scanner by its name alone, less than a block along the axis,
+ * and a mark of UTF-8 before it all. */
+static void headers_that_say_less(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        int crystals;
+        double radius_mm, depth_mm, hit_mm;
+    } cases[] = {
+        {"\xef\xbb\xbf!INTERFILE :=\noriginating system := ECAT 962\n!END OF INTERFILE :=\n",
+         576 * 32, 412, 14, 7},
+        {"!INTERFILE :=\nScanner type := Discovery MI\nNumber of rings := 36\n!END OF INTERFILE "
+         ":=\n",
+         544 * 36, 371.1, 18.8, 9.4},
+        {"!INTERFILE :=\nNumber of rings := 1\nNumber of detectors per ring := 64\nInner ring "
+         "diameter (cm) := 12\n"
+         "Average depth of interaction (cm) := 0\nDistance between rings (cm) := 0.4\nNumber of "
+         "crystals per block in "
+         "axial direction := 4\nNumber of crystals per block in transaxial direction := 8\n!END OF "
+         "INTERFILE :=\n",
+         64, 60, 20, 0},
+    };
+    for (int k = 0; k < 3; k++) {
+        struct test_log log;
+        struct test_folder folder;
+        char path[128];
+        test_log_init(&log);
+        folder_init(&folder);
+        bytes_write(folder_file(&folder, path, "x.hs"), cases[k].text, strlen(cases[k].text));
+        lr_scanner *scanner = checked(lr_scanner_read(path, &log.log), &log);
+        const lr_module *module = &scanner->modules[0];
+        assert_int_equal(scanner->num_crystals, cases[k].crystals);
+        assert_close(hypot(module->centre_mm[0], module->centre_mm[1]), cases[k].radius_mm, 1e-9);
+        assert_close(module->depth_mm, cases[k].depth_mm, 1e-9);
+        assert_close(scanner->detection_depth_mm, cases[k].hit_mm, 1e-9);
+        lr_scanner_destroy(scanner);
+        folder_finish(&folder);
+    }
 }
 
 /* --- hostile files --- */
@@ -819,6 +863,7 @@ int main(void)
         cmocka_unit_test(mmr_header_is_the_preset),
         cmocka_unit_test(mct_lacks_its_virtual_crystals),
         cmocka_unit_test(blocks_on_a_cylinder),
+        cmocka_unit_test(headers_that_say_less),
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(damaged_tables),
         cmocka_unit_test(huge_counts),

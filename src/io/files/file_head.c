@@ -15,6 +15,10 @@ void lr_file_head_read(const char *path, struct lr_file_head *head)
     FILE *file = regular ? fopen(path, "rb") : NULL;
     if (file != NULL) {
         head->count = fread(head->bytes, 1, LR_FILE_HEAD_BYTES, file);
+        if (head->count >= 3 && memcmp(head->bytes, "\xef\xbb\xbf", 3) == 0) {
+            head->count -= 3;
+            memmove(head->bytes, head->bytes + 3, head->count);
+        }
         fclose(file);
     }
     head->bytes[head->count] = '\0';

@@ -16,7 +16,7 @@ struct lr_file_head {
     size_t count;
 };
 
-/* What cannot be read, or is no regular file, has an empty head. */
+/* A mark of UTF-8 at the beginning is passed over. What cannot be read, or is no regular file, has an empty head. */
 void lr_file_head_read(const char *path, struct lr_file_head *head);
 
 /* Whether the file begins with these bytes. */

@@ -7,6 +7,7 @@
 #include "base/path.h"
 #include "io/files/c_locale.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -50,6 +51,19 @@ const char *lr_interfile_text(const struct lr_interfile *file, const char *key, 
 {
     const struct lr_keyed_line *entry = find(file, key, index);
     return entry != NULL ? entry->value : NULL;
+}
+
+bool lr_interfile_is(const char *value, const char *word)
+{
+    for (;; value++, word++) {
+        while (isblank((unsigned char)value[0]) &&
+               (isblank((unsigned char)value[1]) || value[1] == '\0')) {
+            value++;
+        }
+        if (tolower((unsigned char)*value) != tolower((unsigned char)*word) || *word == '\0') {
+            return *value == *word;
+        }
+    }
 }
 
 int lr_interfile_line(const struct lr_interfile *file, const char *key, int index)

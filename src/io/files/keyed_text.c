@@ -179,7 +179,7 @@ static lr_status split(struct lr_keyed_text *text, const struct lr_keyed_dialect
 {
     int line = 0;
     bool goes_on = true;
-    for (char *next = text->bytes; next != NULL && goes_on;) {
+    for (char *next = text->bytes + lr_byte_order_mark(text->bytes); next != NULL && goes_on;) {
         char *begin = next;
         const int number = line + 1;
         next = cut_line(begin, dialect->is_interfile, &line);

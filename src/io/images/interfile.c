@@ -20,6 +20,7 @@
 #include "io/files/regular_file.h"
 #include "io/images/formats.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +30,11 @@ enum { header_room = 4096 };
 
 /* --- reading --- */
 
+static bool is_siemens(const struct lr_interfile *file)
+{
+    return lr_interfile_text(file, "sms-mi header name space", 0) != NULL;
+}
+
 static bool is_castor(const struct lr_interfile *file)
 {
     const char *version = lr_interfile_text(file, "version of keys", 0);
@@ -36,12 +42,20 @@ static bool is_castor(const struct lr_interfile *file)
         return true;
     }
     const bool stir = version != NULL && strncasecmp(version, "stir", 4) == 0;
-    return !stir && lr_path_ends(file->path, ".hdr");
+    return !stir && !is_siemens(file) && lr_path_ends(file->path, ".hdr");
 }
 
 /* What is no single image. */
 static lr_status check_kind(const struct lr_interfile *file)
 {
+    const char *lies = lr_interfile_text(file, "patient orientation", 0);
+    if (is_siemens(file) && lies != NULL && !lr_interfile_is(lies, "hfs")) {
+        lr_warn(
+            file->log,
+            "%s: its patient lies %.16s, and the axes are taken for those of HFS, head first on "
+            "the back: turn the image if they are the patient's own",
+            file->path, lies);
+    }
     static const char *const repeats[] = {"number of time frames", "number of respiratory gates",
                                           "number of cardiac gates", "number of image data types"};
     const char *label = lr_interfile_text(file, "matrix axis label", 1);
@@ -72,7 +86,15 @@ static lr_status read_axis(const struct lr_interfile *file, int f, int *size, do
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
+    if (f == 2) {
+        /* Interfile 3.3 counts slices. GATE reads and writes their thickness in mm, whatever the key says. */
+        LR_TRY(lr_interfile_integer(file, "total number of images", 0, &number));
+        LR_TRY(lr_interfile_integer(file, "number of images", 0, &number));
+        LR_TRY(lr_interfile_integer(file, "number of slices", 0, &number));
+        LR_TRY(lr_interfile_number(file, "slice thickness (pixels)", 0, voxel_mm));
+    }
     LR_TRY(lr_interfile_integer(file, "matrix size", f + 1, &number));
+    LR_TRY(lr_interfile_number(file, "scale factor (mm/pixel)", f + 1, voxel_mm)); /* Siemens */
     LR_TRY(lr_interfile_number(file, "scaling factor (mm/pixel)", f + 1, voxel_mm));
     LR_TRY(lr_interfile_number(file, "first pixel offset (mm)", f + 1, offset_mm));
     if (number < 1 || number > INT32_MAX) {
@@ -143,8 +165,12 @@ static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *v
         voxels->slope *= units;
         return LR_OK;
     }
-    LR_TRY(read_factor(file, "image scaling factor", 0, &voxels->slope));
-    LR_TRY(read_factor(file, "image scaling factor", 1, &voxels->slope));
+    for (int index = 0; index < 2; index++) {
+        const char *factor = lr_interfile_text(file, "image scaling factor", index);
+        if (factor != NULL && *factor != '{') { /* a list is one factor a plane */
+            LR_TRY(read_factor(file, "image scaling factor", index, &voxels->slope));
+        }
+    }
     if (voxels->slope == 1.0) {
         voxels->slope = units; /* another name of the same factor */
     }
@@ -162,7 +188,46 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
     LR_TRY(check_kind(file));
     LR_TRY(find_layout(file, layout));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
-    return read_scale(file, voxels);
+    LR_TRY(read_scale(file, voxels));
+    /* Neither Siemens' headers nor the shortest of CASToR's have an end. */
+    return is_siemens(file) || !file->text.has_start ? LR_OK : lr_keyed_text_need_end(&file->text);
+}
+
+/* STIR's "image scaling factor := {a, b, ...}", a factor for each plane of the file. */
+static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
+{
+    const int *size = image->grid.size;
+    const int64_t plane = (int64_t)size[0] * size[1];
+    for (int index = 0; index < 2; index++) {
+        const char *at = lr_interfile_text(file, "image scaling factor", index);
+        if (at == NULL || *at != '{' || is_castor(file)) {
+            continue;
+        }
+        const struct lr_c_locale locale = lr_c_locale_enter();
+        int count = 0;
+        for (at++; *at != '}' && *at != '\0'; count++) {
+            char *end;
+            const double factor = strtod(at, &end);
+            if (end == at || !isfinite(factor)) {
+                break;
+            }
+            for (int64_t v = 0; count < size[2] && v < plane; v++) {
+                image->values[(size[2] - 1 - count) * plane + v] *=
+                    (float)factor; /* z is reversed */
+            }
+            at = end + strspn(end, " \t,");
+        }
+        lr_c_locale_leave(locale);
+        if (*at != '}' || count != size[2]) {
+            return lr_error(file->log, LR_BAD_INPUT,
+                            "%s:%d: 'image scaling factor' must be one number, or a list {a, b, "
+                            "...} of one for each "
+                            "of the %d planes",
+                            file->path, lr_interfile_line(file, "image scaling factor", index),
+                            size[2]);
+        }
+    }
+    return LR_OK;
 }
 
 static lr_image *read_image(const char *path, const lr_log *log)
@@ -181,6 +246,10 @@ static lr_image *read_image(const char *path, const lr_log *log)
             struct lr_discreet_log discreet;
             lr_log_discreet(&discreet, data_path, path, log);
             image = lr_voxels_read(&voxels, &layout, &discreet.log);
+            if (image != NULL && scale_planes(&file, image) != LR_OK) {
+                lr_image_destroy(image);
+                image = NULL;
+            }
         }
         free(data_path);
     }

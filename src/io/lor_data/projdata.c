@@ -12,6 +12,7 @@
 #include "io/files/interfile.h"
 #include "io/files/regular_file.h"
 #include "io/scanners/crystal_map.h"
+#include "io/scanners/scanner_formats.h"
 
 #include <lr/lr.h>
 #include <math.h>
@@ -225,7 +226,7 @@ static lr_status refuse(const struct draft *draft, const char *why)
 static bool label_is(const struct draft *draft, int axis, const char *label)
 {
     const char *found = lr_interfile_text(draft->file, "matrix axis label", axis);
-    return found != NULL && strcasecmp(found, label) == 0;
+    return found != NULL && lr_interfile_is(found, label);
 }
 
 static lr_status check_tof(const struct draft *draft)
@@ -296,12 +297,45 @@ static double begin_deg(const struct draft *draft, bool blocks)
     return rings->first_angle_deg;
 }
 
+/* Angle of the first crystal of STIR's buckets from where the ring begins; 0 where the header does not say how
+ * crystals stand in them. */
+static lr_status read_first_crystal(const struct draft *draft, double *first_deg)
+{
+    const struct lr_sinogram_rings *rings = &draft->projdata->rings;
+    struct lr_stir_bucket bucket = {.blocks = 1, .crystals = rings->around / rings->modules};
+    double inner_cm = 0, depth_cm = 0, first;
+    const struct {
+        const char *key;
+        double *value;
+    } keys[] = {{"number of blocks per bucket in transaxial direction", &bucket.blocks},
+                {"number of crystals per block in transaxial direction", &bucket.crystals},
+                {"distance between crystals in transaxial direction (cm)", &bucket.crystal_mm},
+                {"distance between blocks in transaxial direction (cm)", &bucket.block_mm},
+                {"inner ring diameter (cm)", &inner_cm},
+                {"average depth of interaction (cm)", &depth_cm}};
+    for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+        LR_TRY(lr_interfile_number(draft->file, keys[k].key, 0, keys[k].value));
+    }
+    bucket.crystal_mm *= 10;
+    bucket.block_mm *= 10;
+    bucket.radius_mm = 5 * inner_cm + 10 * depth_cm;
+    bucket.count = rings->around / fmax(1, bucket.blocks * bucket.crystals);
+    if (bucket.crystal_mm > 0 && bucket.block_mm > 0 && bucket.radius_mm > 0 &&
+        bucket.blocks >= 1) {
+        lr_stir_bucket_turn(&bucket, &first);
+        *first_deg = first * 180.0 / pi;
+    }
+    return LR_OK;
+}
+
 /* Brings det 0 to where the header has it; `unit`: places that can be told apart by counting. */
 static lr_status turn(const struct draft *draft, int unit, bool blocks)
 {
+    double first_deg = 0;
+    LR_TRY(blocks ? read_first_crystal(draft, &first_deg) : LR_OK);
     struct lr_sinogram_rings *rings = &draft->projdata->rings;
     const lr_log *log = draft->file->log;
-    const double target_deg = 90.0 + draft->projdata->view_offset_deg;
+    const double target_deg = 90.0 + draft->projdata->view_offset_deg + first_deg;
     const double unit_deg = unit * 360.0 / rings->around, place_deg = 360.0 / rings->around;
     const int units = (int)lround(wrapped(target_deg - begin_deg(draft, blocks)) / unit_deg);
     LR_TRY(lr_sinogram_rings_turn(rings, units * unit, log));
@@ -381,6 +415,10 @@ static lr_status find_rings(struct draft *draft)
     struct lr_sinogram_gaps gaps = {0, 0};
     int64_t wanted[2] = {-1, -1};
     LR_TRY(find_geometry(draft, &geometry));
+    const char *type = lr_interfile_text(file, "scanner type", 0);
+    type = type != NULL ? type : lr_interfile_text(file, "originating system", 0);
+    LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
+    (void)lr_stir_scanner_known(type != NULL ? type : "", wanted);
     LR_TRY(lr_interfile_integer(file, "number of detectors per ring", 0, &wanted[0]));
     LR_TRY(lr_interfile_integer(file, "number of rings", 0, &wanted[1]));
     LR_TRY(

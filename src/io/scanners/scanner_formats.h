@@ -51,6 +51,21 @@ lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 
+/* Places around a ring and rings of a scanner that STIR knows by this name, one of wanted[1] rings before others;
+ * false, and wanted stays, where it knows none. */
+bool lr_stir_scanner_known(const char *name, int64_t wanted[2]);
+
+/* A bucket of STIR's "BlocksOnCylindrical": flat, its middle on its normal. */
+struct lr_stir_bucket {
+    double count;                /* around the ring */
+    double blocks, crystals;     /* of a bucket; of a block, transaxial */
+    double block_mm, crystal_mm; /* from one to the next */
+    double radius_mm;            /* where crystals detect */
+};
+
+/* Angle in radians from where the ring begins to the first bucket's normal, and to its first crystal. */
+double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first);
+
 /* PETSIRD: io/events/petsird.h has the reader. Written by the newest schema, without events. */
 lr_status lr_petsird_scanner_write(const char *path, const lr_scanner *scanner, const lr_log *log);
 

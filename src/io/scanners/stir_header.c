@@ -2,7 +2,7 @@
  * Copyright The LORaster authors
  *
  * The scanner block of STIR's projection-data headers (.hs). Lengths there are cm. Sources: STIR's
- * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx for where crystals stand; the
+ * sample headers, Scanner.cxx and GeometryBlocksOnCylindrical.cxx of STIR 6.2 for where crystals stand; the
  * directions are those of docs/formats/events.md, "Siemens list mode": (x, y, z) are all
  * reversed. */
 #include "base/log.h"
@@ -17,8 +17,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static const double pi = 3.14159265358979323846;
+static const double usual_depth_mm = 20;
 static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
 
 /* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
@@ -32,10 +34,62 @@ static const struct {
     {"Siemens Vision 600", 1, 0},
 };
 
+/* clang-format off */
+/* STIR's own scanners (Scanner.cxx of STIR 6), which a header may name without saying more; lengths in cm as in
+ * headers. */
+static const struct known_scanner {
+    const char *names; /* separated by '|' */
+    double rings, places, diameter_cm, doi_cm, ring_cm, tilt_deg;
+    double per_block[2], per_bucket[2], layers, bins, tof_ps;
+} known_scanners[] = {
+    {"ECAT 931", 8, 512, 102, 0.7, 1.35, 0, {8, 4}, {4, 2}, 1, 192, 0},
+    {"ECAT 951", 16, 512, 102, 0.7, 0.675, 0, {8, 8}, {4, 1}, 1, 192, 0},
+    {"ECAT 953", 16, 384, 76.5, 0.7, 0.675, -14.99998, {8, 8}, {4, 1}, 1, 160, 0},
+    {"ECAT 921|ECAT EXACT|EXACT", 24, 384, 82.5, 0.7, 0.675, -14.99998, {8, 8}, {4, 1}, 1, 192, 0},
+    {"ECAT 925|ECAT ART", 24, 384, 82.5, 0.7, 0.675, -14.99998, {8, 8}, {4, 3}, 1, 192, 0},
+    {"ECAT 961|ECAT HR", 24, 784, 82.4, 0.7, 0.625, -13.00001, {7, 8}, {8, 1}, 1, 336, 0},
+    {"ECAT 962|ECAT HR+", 32, 576, 82.4, 0.7, 0.485, 0, {8, 8}, {3, 4}, 1, 288, 0},
+    {"ECAT EXACT 3D|EXACT 3D|ECAT HR++|ECAT 966", 48, 576, 82.4, 0.7, 0.485, 0, {8, 8}, {2, 6}, 1, 288, 0},
+    {"ECAT 1080|Biograph 16|1080", 41, 672, 82.4, 0.7, 0.4, 0, {14, 14}, {2, 1}, 1, 336, 0},
+    {"Siemens mMR|mMR|2008", 64, 504, 65.6, 0.7, 0.40625, 0, {9, 8}, {1, 2}, 1, 344, 0},
+    {"test_scanner", 4, 504, 65.6, 0.7, 0.40625, 0, {1, 4}, {1, 1}, 1, 344, 400},
+    {"Siemens mCT|mCT|2011|1104|1094", 55, 672, 84.2, 0.7, 0.4054, 0, {14, 14}, {1, 4}, 1, 400, 555},
+    {"Siemens Vision 600|Vision 600|1208", 80, 798, 82, 0.7, 0.329114, 1.85638, {21, 10}, {1, 1}, 1, 520, 214},
+    {"Siemens Quadra|Quadra|1232", 323, 798, 82, 0.7, 0.329114, 1.85638, {21, 81}, {1, 4}, 1, 520, 214},
+    {"PRT-1|RPT", 16, 384, 74.6, 0.7, 0.675, 0, {8, 8}, {4, 1}, 1, 128, 0},
+    {"RATPET", 8, 112, 11.5, 0.7, 0.625, 0, {7, 8}, {16, 1}, 1, 56, 0},
+    {"PANDA", 1, 2048, 7.55, 1, 0.3, 0, {1, 1}, {1, 1}, 1, 512, 0},
+    {"nanoPET", 81, 468, 34.8, 0.5, 0.117, 0, {0, 0}, {0, 0}, 1, 117, 0},
+    {"HYPERimage", 22, 490, 20.794, 0.3, 0.14, 0, {0, 0}, {0, 0}, 1, 239, 0},
+    {"GE Advance|Advance", 18, 672, 92.695, 0.84, 0.85, 0, {6, 6}, {2, 3}, 1, 283, 0},
+    {"GE Discovery LS|Discovery LS", 18, 672, 92.695, 0.84, 0.85, 0, {6, 6}, {2, 3}, 1, 283, 0},
+    {"GE Discovery ST|Discovery ST", 24, 420, 88.62, 0.84, 0.654, -4.54224, {6, 6}, {2, 4}, 1, 249, 0},
+    {"GE Discovery STE|Discovery STE", 24, 560, 88.62, 0.84, 0.654, -4.549, {8, 6}, {2, 4}, 1, 329, 0},
+    {"GE Discovery RX|Discovery RX", 24, 630, 88.62, 0.94, 0.654, -4.595, {9, 6}, {2, 4}, 1, 367, 0},
+    {"GE Discovery 600|Discovery 600", 24, 512, 80.99, 0.84, 0.654, -4.549, {8, 6}, {2, 4}, 1, 339, 0},
+    {"GE Signa PET/MR|PET/MR Signa|Signa PET/MR", 45, 448, 62.36, 0.85, 0.556, -5.23, {4, 9}, {4, 5}, 1, 357, 390},
+    {"GE Discovery 690|Discovery 690|GE Discovery 710|Discovery 710", 24, 576, 81.02, 0.94, 0.654, -5.021, {9, 6}, {2, 4}, 1, 381, 550},
+    {"GE Discovery MI 3 rings|Discovery MI3|Discovery MI", 27, 544, 74.22, 0.94, 0.552296, -4.399, {4, 9}, {4, 3}, 1, 415, 375.4},
+    {"GE Discovery MI 4 rings|Discovery MI4|Discovery MI", 36, 544, 74.22, 0.94, 0.552296, -4.399, {4, 9}, {4, 4}, 1, 415, 375.4},
+    {"GE Discovery MI 5 rings|Discovery MI5|Discovery MI", 45, 544, 74.22, 0.94, 0.552296, -4.399, {4, 9}, {4, 5}, 1, 415, 375.4},
+    {"GE Discovery MI 6 rings|Discovery MI6|Discovery MI", 54, 544, 74.22, 0.94, 0.552296, -4.399, {4, 9}, {4, 6}, 1, 415, 375.4},
+    {"Positron HZL/R", 32, 384, 156, 0.7, 0.51875, 0, {0, 0}, {0, 0}, 1, 256, 0},
+    {"HRRT", 104, 576, 46.953, 0.7, 0.24375, 0, {0, 0}, {0, 0}, 2, 288, 0},
+    {"Allegro|Philips Allegro", 29, 644, 86.01, 1.2, 0.63, 0, {0, 29}, {0, 1}, 1, 295, 0},
+    {"GeminiTF|Philips GeminiTF", 44, 644, 90.034, 0.8, 0.4, 0, {0, 0}, {0, 0}, 1, 322, 0},
+    {"SAFIRDualRingPrototype", 16, 180, 12.81, 0.5, 0.22, 0, {15, 8}, {1, 2}, 1, 150, 0},
+    {"UPENN_5rings", 280, 594, 76.4, 0.7, 0.39655, 0, {8, 8}, {4, 7}, 1, 331, 272.55},
+    {"UPENN_6rings", 336, 594, 76.4, 0.7, 0.39655, 0, {33, 8}, {1, 42}, 1, 331, 272.55},
+    {"UPENN_5rings_no_gaps", 200, 576, 76.4, 0.7, 0.39655, 0, {8, 8}, {4, 35}, 1, 301, 272.55},
+    {"UPENN_6rings_no_gaps", 240, 576, 76.4, 0.7, 0.39655, 0, {8, 8}, {4, 30}, 1, 321, 272.55},
+};
+/* clang-format on */
+
 struct draft {
     struct lr_keyed_text text;
     const char *type, *geometry, *map;
     double rings, places, radius_mm, doi_mm, ring_mm, tilt_deg, tof_ps, bins, most_difference;
+    double layers, depth_mm;            /* length of crystals, which STIR does not hold */
     double per_block[2], per_bucket[2]; /* crystals, blocks; transaxial, axial */
     double crystal_mm[2], block_mm[2];  /* distances; 0 = not given */
     int missing[2];                     /* virtual crystals of a block */
@@ -57,19 +111,82 @@ static const char *read_word(const struct draft *draft, const char *key, const c
     return line != NULL && line->value[0] != '\0' ? line->value : fallback;
 }
 
+/* A name of a list, without case. */
+static bool is_named(const char *names, const char *name)
+{
+    const size_t length = strlen(name);
+    for (const char *at = names; at != NULL && length > 0; at = strchr(at, '|')) {
+        at += *at == '|';
+        if (strncasecmp(at, name, length) == 0 && (at[length] == '|' || at[length] == '\0')) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* One of as many rings goes before others of the same name; rings 0 = not known. */
+static const struct known_scanner *find_known(const char *name, double rings)
+{
+    const struct known_scanner *found = NULL;
+    for (size_t k = 0; k < sizeof(known_scanners) / sizeof(known_scanners[0]); k++) {
+        const struct known_scanner *known = &known_scanners[k];
+        if (is_named(known->names, name) && (found == NULL || known->rings == rings)) {
+            found = known;
+        }
+    }
+    return found;
+}
+
+bool lr_stir_scanner_known(const char *name, int64_t wanted[2])
+{
+    const struct known_scanner *known = find_known(name, (double)wanted[1]);
+    if (known != NULL) {
+        wanted[0] = (int64_t)known->places;
+        wanted[1] = (int64_t)known->rings;
+    }
+    return known != NULL;
+}
+
+/* What STIR knows of the scanner that the header names; the header's own numbers go before it. */
+static lr_status start_from_known(struct draft *draft, bool *is_known)
+{
+    const struct lr_keyed_number rings = {"number of rings", 1, 1e5, false, true};
+    double number = 0;
+    LR_TRY(lr_keyed_text_number(&draft->text, &rings, 0, &number));
+    const struct known_scanner *known = find_known(draft->type, number);
+    *is_known = known != NULL;
+    if (known != NULL) {
+        draft->rings = known->rings;
+        draft->places = known->places;
+        draft->radius_mm = known->diameter_cm;
+        draft->doi_mm = known->doi_cm;
+        draft->ring_mm = known->ring_cm;
+        draft->tilt_deg = known->tilt_deg;
+        draft->tof_ps = known->tof_ps;
+        draft->bins = known->bins;
+        draft->layers = known->layers;
+        memcpy(draft->per_block, known->per_block, sizeof(draft->per_block));
+        memcpy(draft->per_bucket, known->per_bucket, sizeof(draft->per_bucket));
+    }
+    return LR_OK;
+}
+
 static lr_status read_numbers(struct draft *draft)
 {
+    bool is_known;
+    LR_TRY(start_from_known(draft, &is_known));
     const struct {
         struct lr_keyed_number number;
         double *value;
         double factor;
     } keys[] = {
-        {{"number of rings", 1, 1e5, true, true}, &draft->rings, 1},
-        {{"number of detectors per ring", 2, 1e6, true, true}, &draft->places, 1},
-        {{"inner ring diameter (cm)", 1e-2, 1e4, true, false}, &draft->radius_mm, 5},
+        {{"number of rings", 1, 1e5, !is_known, true}, &draft->rings, 1},
+        {{"number of detectors per ring", 2, 1e6, !is_known, true}, &draft->places, 1},
+        {{"inner ring diameter (cm)", 1e-2, 1e4, !is_known, false}, &draft->radius_mm, 5},
         {{"average depth of interaction (cm)", 0, 100, false, false}, &draft->doi_mm, 10},
-        {{"distance between rings (cm)", 1e-4, 100, true, false}, &draft->ring_mm, 10},
+        {{"distance between rings (cm)", 1e-4, 100, !is_known, false}, &draft->ring_mm, 10},
         {{"view offset (degrees)", -360, 360, false, false}, &draft->tilt_deg, 1},
+        {{"number of detector layers", 0, 16, false, true}, &draft->layers, 1},
         {{"tof timing resolution (ps)", -1, 1e6, false, false}, &draft->tof_ps, 1},
         {{"maximum number of non-arc-corrected bins", 0, 1e6, false, true}, &draft->bins, 1},
         {{"number of crystals per block in transaxial direction", 0, 1e5, false, true},
@@ -137,7 +254,11 @@ static lr_status check_blocks(struct draft *draft)
                                    "%g crystals",
                                    draft->places, draft->per_bucket[0], draft->per_block[0]);
     }
-    /* Blocks of which the last along the axis lacks its virtual crystals still count. */
+    /* A single ring of blocks has the blocks' width around, and one crystal of them along the axis. Blocks of
+     * which the last along the axis lacks its virtual crystals still count. */
+    if (draft->rings < draft->per_block[1]) {
+        draft->per_block[1] = draft->rings;
+    }
     if (fmod(draft->rings + draft->missing[1], draft->per_block[1]) != 0) {
         return lr_keyed_text_error(&draft->text, NULL,
                                    "%g rings are no whole number of blocks of %g crystals",
@@ -150,19 +271,16 @@ static lr_status check_blocks(struct draft *draft)
 
 static lr_status read_header(struct draft *draft)
 {
-    double layers = 1;
-    const struct lr_keyed_number number = {"number of detector layers", 0, 16, false, true};
     draft->type = read_word(draft, "scanner type", read_word(draft, "originating system", ""));
     draft->geometry = read_word(draft, "scanner geometry", "Cylindrical");
     draft->map = read_word(draft, "name of crystal map", "");
     LR_TRY(read_numbers(draft));
-    LR_TRY(lr_keyed_text_number(&draft->text, &number, 0, &layers));
     draft->most_difference = largest_difference(draft);
-    if (layers > 1) {
+    if (draft->layers > 1) {
         return lr_keyed_text_error(&draft->text, NULL,
                                    "describes %g layers of detectors: give a crystal map, which "
                                    "says where they stand",
-                                   layers);
+                                   draft->layers);
     }
     LR_TRY(
         lr_listed_crystals_check(draft->rings * draft->places, draft->text.path, draft->text.log));
@@ -182,11 +300,11 @@ static lr_status add_crystal(struct draft *draft, const struct panel *panel, int
                              const double at_mm[2])
 {
     const double s = sin(panel->angle), c = cos(panel->angle);
-    const double out = panel->radius_mm + draft->doi_mm, along = at_mm[0] + panel->shift_mm;
+    const double out = panel->radius_mm + 0.5 * draft->depth_mm, along = at_mm[0] + panel->shift_mm;
     const lr_crystal crystal = {
         .centre_mm = {out * c - along * s, out * s + along * c, at_mm[1]},
         .axes = {{-s, c, 0}, {0, 0, 1}, {c, s, 0}},
-        .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], 2 * draft->doi_mm},
+        .size_mm = {draft->crystal_mm[0], draft->crystal_mm[1], draft->depth_mm},
         .group = group};
     return lr_listed_crystals_add(&draft->list, &crystal, draft->text.path, draft->text.log);
 }
@@ -242,7 +360,19 @@ static lr_status list_cylinder(struct draft *draft)
     return list_panels(draft, per_block, &first);
 }
 
-/* Buckets are flat. STIR turns them so that its first crystal stands where the ring begins. */
+double lr_stir_bucket_turn(const struct lr_stir_bucket *bucket, double *first)
+{
+    const double length_mm = bucket->crystals * bucket->crystal_mm;
+    const double gap_mm = bucket->block_mm - length_mm;
+    const double turn =
+        pi / bucket->count * (1 - 2 / bucket->block_mm * (0.5 * bucket->crystal_mm + gap_mm));
+    const double half_mm =
+        0.5 * ((bucket->blocks - 1) * bucket->block_mm + length_mm - bucket->crystal_mm);
+    *first = turn - atan2(half_mm, bucket->radius_mm);
+    return turn;
+}
+
+/* Buckets are flat, and their middles stand on their normals (since STIR 6.2). */
 static lr_status list_buckets(struct draft *draft)
 {
     const int per_panel = (int)(draft->per_block[0] * draft->per_bucket[0]);
@@ -253,14 +383,15 @@ static lr_status list_buckets(struct draft *draft)
                                        "and between blocks in both directions");
         }
     }
-    const double half_bucket = pi * per_panel / draft->places;
-    const double gap = draft->block_mm[0] - draft->per_block[0] * draft->crystal_mm[0];
-    const double turn =
-        half_bucket * (1 - 2 / draft->block_mm[0] * (0.5 * draft->crystal_mm[0] + gap));
-    const double effective = draft->radius_mm + draft->doi_mm;
-    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 + turn,
-                                .shift_mm = 0.5 * offset_mm(draft, 0, per_panel - 1) -
-                                            effective * tan(turn),
+    const struct lr_stir_bucket bucket = {.count = draft->places / per_panel,
+                                          .crystals = draft->per_block[0],
+                                          .blocks = draft->per_bucket[0],
+                                          .crystal_mm = draft->crystal_mm[0],
+                                          .block_mm = draft->block_mm[0],
+                                          .radius_mm = draft->radius_mm + draft->doi_mm};
+    double of_crystal;
+    const struct panel first = {.angle = pi / 2 + draft->tilt_deg * pi / 180 +
+                                         lr_stir_bucket_turn(&bucket, &of_crystal),
                                 .radius_mm = draft->radius_mm};
     return list_panels(draft, per_panel, &first);
 }
@@ -285,20 +416,6 @@ static void set_rules(const struct draft *draft, int per_panel, lr_crystal_list 
         list->coincidence.limits_ring_difference = true;
         list->coincidence.max_ring_difference = (int)draft->most_difference;
     }
-}
-
-static lr_status need_depth(const struct draft *draft)
-{
-    if (draft->doi_mm > 0) {
-        lr_warn(draft->text.log,
-                "%s: does not say how long the crystals are: twice the average depth of "
-                "interaction, %.4g mm, is taken",
-                draft->text.path, 2 * draft->doi_mm);
-        return LR_OK;
-    }
-    return lr_keyed_text_error(&draft->text, NULL,
-                               "says neither how long the crystals are nor an average depth of "
-                               "interaction: give the latter");
 }
 
 static lr_scanner *read_map(const struct draft *draft, lr_crystal_list *list)
@@ -341,8 +458,11 @@ static lr_scanner *build(struct draft *draft)
                             draft->geometry);
         return NULL;
     }
-    if (need_depth(draft) != LR_OK ||
-        (buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) {
+    draft->depth_mm = draft->doi_mm > 0 ? 2 * draft->doi_mm : usual_depth_mm;
+    lr_warn(draft->text.log, "%s: does not say how long the crystals are: %.4g mm%s is taken",
+            draft->text.path, draft->depth_mm,
+            draft->doi_mm > 0 ? ", twice the average depth of interaction," : "");
+    if ((buckets ? list_buckets(draft) : list_cylinder(draft)) != LR_OK) {
         return NULL;
     }
     set_rules(draft, (int)draft->per_block[0] * (buckets ? (int)draft->per_bucket[0] : 1), &list);

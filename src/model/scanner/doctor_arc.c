@@ -341,6 +341,31 @@ static void name_displaced(struct lr_examination *examination)
                        first, distance, belt->radius_mm, count > 1 ? "; there are more such" : "");
 }
 
+/* Panels that all stand beside the point of their plane that is nearest to the axis, to the same side: a file with
+ * another idea of where a panel's middle is. */
+static void name_pinwheel(struct lr_examination *examination)
+{
+    const struct lr_belt *belt = &examination->belt;
+    double beside_mm = 0, pitch_mm = 0;
+    for (int k = 0; k < belt->count; k++) {
+        const lr_module *module = &examination->modules[belt->modules[k]];
+        const double *n = module->normal, *c = module->centre_mm;
+        beside_mm += (n[1] * c[0] - n[0] * c[1]) / hypot(n[0], n[1]) / belt->count;
+        pitch_mm += module->pitch_mm[0] / belt->count;
+    }
+    if (fabs(beside_mm) > 0.25 * pitch_mm) {
+        const struct lr_finding_head head = {LR_SUSPECT,
+                                             LR_FINDING_GAP,
+                                             {-1, -1},
+                                             "check where the first crystal of a module stands"};
+        lr_examination_add(examination, &head,
+                           "the modules stand like a pinwheel: their middles lie %.3g mm %s (seen "
+                           "from +z) of where "
+                           "their planes come nearest to the axis",
+                           fabs(beside_mm), beside_mm < 0 ? "clockwise" : "counterclockwise");
+    }
+}
+
 void lr_examine_gaps(struct lr_examination *examination)
 {
     const struct lr_belt *belt = &examination->belt;
@@ -356,6 +381,7 @@ void lr_examine_gaps(struct lr_examination *examination)
     if (belt->closed) {
         name_holes(examination, gaps[belt->count / 2]);
         name_displaced(examination);
+        name_pinwheel(examination);
     }
     free(gaps);
 }
