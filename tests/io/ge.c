@@ -69,6 +69,25 @@ static lr_event_list *read_list(struct fixture *fixture, const char *path)
     return lr_event_list_read(&source);
 }
 
+/* A file of some KiB that is to have 10^12 events, of which no chunk was written. */
+static void promised_events_must_be_there(void **state)
+{
+    struct fixture *fixture = *state;
+    const hsize_t extent[2] = {1000000000000, COLUMNS}, chunk[2] = {4096, COLUMNS};
+    const hid_t file = H5Fcreate(EVENTS, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = H5Gcreate2(file, "MiceList", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t space = H5Screate_simple(2, extent, NULL), layout = H5Pcreate(H5P_DATASET_CREATE);
+    H5Pset_chunk(layout, 2, chunk);
+    const hid_t set =
+        H5Dcreate2(group, "TofCoinc", H5T_STD_I16LE, space, H5P_DEFAULT, layout, H5P_DEFAULT);
+    assert_true(H5Dclose(set) >= 0 && H5Pclose(layout) >= 0 && H5Sclose(space) >= 0 &&
+                H5Gclose(group) >= 0 && H5Fclose(file) >= 0);
+    assert_null(read_list(fixture, EVENTS));
+    assert_int_equal(fixture->log.status, LR_BAD_INPUT);
+    assert_non_null(
+        strstr(fixture->log.error, "5000000000000 numbers, more than the file can hold"));
+}
+
 /* --- places and times --- */
 
 /* From the model's own formulas: side 0 at the top, sides and places clockwise. */
@@ -215,6 +234,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_and_times_are_the_models),
         cmocka_unit_test(long_lists_are_read_in_pieces),
+        cmocka_unit_test(promised_events_must_be_there),
         cmocka_unit_test(unknown_crystals_are_left_out),
         cmocka_unit_test(other_layouts_are_refused),
         cmocka_unit_test(the_scanner_must_be_named),

@@ -81,7 +81,7 @@ static lr_status check_shape(struct reader *reader)
             reader->source->path, EVENTS, (long long)shape[1], COLUMNS);
     }
     reader->num_events = shape[0];
-    return LR_OK;
+    return lr_hdf5_need_stored(&reader->in, EVENTS, shape);
 }
 
 /* --- events --- */

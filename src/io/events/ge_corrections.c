@@ -59,6 +59,7 @@ static lr_status check_lengths(const struct reader *reader, const char *const *n
     for (int k = 0; names[k] != NULL; k++) {
         int64_t shape[2];
         LR_TRY(lr_hdf5_shape(&reader->in, names[k], false, shape, 1));
+        LR_TRY(lr_hdf5_need_stored(&reader->in, names[k], shape));
         if (k > 0 && shape[0] != *length) {
             return lr_error(reader->in.log, LR_BAD_INPUT,
                             "%s: %s has %lld entries and %s has %lld: they must be as many",

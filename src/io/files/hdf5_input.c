@@ -10,6 +10,7 @@
 #include "io/files/output.h"
 
 #include <errno.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -252,11 +253,22 @@ lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool w
     return LR_OK;
 }
 
-int64_t lr_hdf5_stored_bytes(const struct lr_hdf5_input *in, const char *name)
+lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name,
+                              const int64_t shape[2])
 {
+    /* Deflate makes at most 1,032 bytes of one, and a number has at least one byte. */
+    const double most = 1100.0, slack_bytes = 32768.0;
+    const double numbers = (double)shape[0] * fmax(1.0, (double)shape[1]);
     struct lr_hdf5_request request = {.kind = LR_HDF5_SHAPE};
     struct lr_hdf5_answer answer;
-    return ask(in, &request, name, &answer) ? answer.stored_bytes : 0;
+    const double stored = ask(in, &request, name, &answer) ? (double)answer.stored_bytes : 0.0;
+    return numbers <= most * stored && stored <= (double)in->file_bytes + slack_bytes
+               ? LR_OK
+               : lr_error(in->log, LR_BAD_INPUT,
+                          "%s in %s is to have %.0f numbers, more than the file can hold: it is "
+                          "truncated or "
+                          "damaged",
+                          name, in->path, numbers);
 }
 
 static lr_status get_window(const struct lr_hdf5_input *in, const char *name,

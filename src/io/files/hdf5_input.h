@@ -42,8 +42,11 @@ bool lr_hdf5_has(const struct lr_hdf5_input *in, const char *name);
 lr_status lr_hdf5_shape(const struct lr_hdf5_input *in, const char *name, bool whole,
                         int64_t shape[2], int rank);
 
-/* Bytes that a dataset takes in the file; 0 where there is none. */
-int64_t lr_hdf5_stored_bytes(const struct lr_hdf5_input *in, const char *name);
+/* Refuses a dataset that is to have more numbers than its bytes in the file can hold, compressed however well: before
+ * memory is taken for them, or hours for reading what is not there.
+ * errors: LR_BAD_INPUT, logged. */
+lr_status lr_hdf5_need_stored(const struct lr_hdf5_input *in, const char *name,
+                              const int64_t shape[2]);
 
 /* Reads all of a dataset whose shape was checked, as lr_hdf5_shape gave it. */
 lr_status lr_hdf5_get(const struct lr_hdf5_input *in, const char *name, enum lr_hdf5_number number,

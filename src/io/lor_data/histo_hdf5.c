@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 /* Values that one byte of a compressed dataset can hold: deflate packs 1,032 bytes into one. */
-enum { MOST_DEFLATED = 258 };
 
 /* --- writing --- */
 
@@ -101,11 +100,7 @@ static lr_status read_head(const struct lr_hdf5_input *in, lr_grid *grid, int *n
                         (long long)values[0], (long long)values[1], (long long)views[0],
                         (long long)lr_grid_num_voxels(grid));
     }
-    if (values[0] * values[1] / MOST_DEFLATED > lr_hdf5_stored_bytes(in, "/histo/values")) {
-        return lr_error(in->log, LR_BAD_INPUT,
-                        "%s promises %lld x %lld values and does not hold them: it is damaged",
-                        in->path, (long long)values[0], (long long)values[1]);
-    }
+    LR_TRY(lr_hdf5_need_stored(in, "/histo/values", values));
     *num_views = (int)views[0];
     return LR_OK;
 }

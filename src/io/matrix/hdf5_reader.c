@@ -9,7 +9,6 @@
 #include <string.h>
 
 /* Bytes that deflate may make of one. */
-enum { MOST_INFLATED = 1100 };
 
 static const char *const names[] = {"/matrix/indptr", "/matrix/indices", "/matrix/data"};
 
@@ -173,15 +172,7 @@ static lr_status open_array(struct csr *csr, int k)
     int64_t shape[2];
     LR_TRY(lr_hdf5_shape(&csr->in, names[k], k != LR_ARRAY_VALUES, shape, 1));
     csr->sizes[k] = shape[0];
-    const double stored = (double)lr_hdf5_stored_bytes(&csr->in, names[k]);
-    if ((double)shape[0] > MOST_INFLATED * stored ||
-        stored > (double)csr->in.file_bytes + lr_hdf5_chunk) {
-        return lr_error(csr->in.log, LR_BAD_INPUT,
-                        "%s in %s is to have %lld numbers, more than the file can hold: it is "
-                        "truncated or damaged",
-                        names[k], csr->in.path, (long long)shape[0]);
-    }
-    return LR_OK;
+    return lr_hdf5_need_stored(&csr->in, names[k], shape);
 }
 
 static lr_status open_arrays(struct csr *csr, lr_matrix_file_info *info)
