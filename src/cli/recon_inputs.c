@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "recon.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,16 @@ void recon_say_events(const struct recon *recon)
                 recon->request.events, (long long)counts->prompts, (long long)counts->delayeds,
                 (long long)counts->time_marks, (long long)counts->unknown_crystals,
                 (long long)counts->not_in_coincidence);
+    const double share = (double)counts->not_in_coincidence / fmax(1.0, (double)counts->prompts);
+    if (share > 0.1) {
+        report_warn(recon->setup.report,
+                    "%s: %.3g %% of the prompts join crystals that are not in coincidence: are "
+                    "they of this scanner, "
+                    "and are its rules (field_of_view_mm, min_module_difference, "
+                    "max_ring_difference) those of the "
+                    "measurement?",
+                    recon->request.events, 100.0 * share);
+    }
 }
 
 /* The format by what was given with the events, else by the file itself. */

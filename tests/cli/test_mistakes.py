@@ -190,6 +190,10 @@ CASES = {
     "events outside of the grid": ("direct deposit --activity x.nii --scanner penn-labr3 --count 9 "
                                    f"--backend cpu {AT} --origin-mm 900,0,0 -o o.h5", 3,
                                    ["no event", "outside of the grid", "--origin-mm"]),
+    "events of another field of view": (f"recon --scanner narrow.yaml --backend cpu --threads 1 {AT} -o o.nii --events "
+                                        "e.petsird --iterations 1", 0,
+                                        ["warning", "e.petsird", "% of the prompts", "not in coincidence",
+                                         "field_of_view_mm"]),
     # --- outputs
     "no output": (f"project {ON} --image x.nii", 2, ["-o FILE"]),
     "an output in no folder": (f"project {ON} --image x.nii -o no/o.h5", 1,
@@ -237,6 +241,7 @@ class Mistakes(ProgramTest):
 
     def make_files(self):
         self.write("ring.yaml", SMALL_RING)
+        self.write("narrow.yaml", SMALL_RING.replace("view_mm: 30", "view_mm: 8"))
         for name, radius in [("double", "120"), ("half", "30"), ("cm", "6"), ("m", "0.06")]:
             self.write(f"{name}.yaml", README_RING.replace("radius_mm: 60", f"radius_mm: {radius}"))
         self.put_image("x.nii", 1.0)

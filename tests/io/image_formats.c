@@ -255,6 +255,34 @@ static void test_cut_headers(void **state)
     folder_finish(&folder);
 }
 
+/* A map of 0 and 1 whose header names no byte order, which means big endian, and one that ends in the NaN of that order. */
+static void test_wrong_byte_order(void **state)
+{
+    (void)state;
+    struct test_folder folder;
+    char path[128];
+    float values[num_voxels];
+    folder_init(&folder);
+    for (int run = 0; run < 2; run++) {
+        for (int n = 0; n < num_voxels; n++) {
+            values[n] = n % 3 == 0 ? 1.0f : 0.0f;
+        }
+        if (run == 1) {
+            memcpy(&values[num_voxels - 1], "\x7f\xc0\x00\x3f", 4);
+        }
+        bytes_write(folder_file(&folder, path, "voxels"), values, sizeof(values));
+        write_text(folder_file(&folder, path, "a.hv"),
+                   "!INTERFILE :=\nname of data file := voxels\n!number format := float\n"
+                   "!number of bytes per pixel := 4\n" SIZES "!END OF INTERFILE :=\n");
+        struct test_log log;
+        test_log_init(&log);
+        assert_null(lr_image_read(path, &log.log));
+        assert_int_equal(log.status, LR_BAD_INPUT);
+        assert_non_null(strstr(log.error, "in the other byte order only"));
+    }
+    folder_finish(&folder);
+}
+
 /* CASToR: the same key is the place of the middle; only x runs against ours. */
 static void test_castor_places(void **state)
 {
@@ -655,19 +683,13 @@ static void test_recognition(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_npy),
-        cmocka_unit_test(test_stir_places),
-        cmocka_unit_test(test_castor_places),
-        cmocka_unit_test(test_other_writers),
-        cmocka_unit_test(test_cut_headers),
-        cmocka_unit_test(test_metaimage_orientations),
-        cmocka_unit_test(test_number_types),
-        cmocka_unit_test(test_interfile_refusals),
-        cmocka_unit_test(test_metaimage_refusals),
-        cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_disk_full),
-        cmocka_unit_test(test_recognition),
+        cmocka_unit_test(test_round_trip),         cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_stir_places),        cmocka_unit_test(test_castor_places),
+        cmocka_unit_test(test_wrong_byte_order),   cmocka_unit_test(test_other_writers),
+        cmocka_unit_test(test_cut_headers),        cmocka_unit_test(test_metaimage_orientations),
+        cmocka_unit_test(test_number_types),       cmocka_unit_test(test_interfile_refusals),
+        cmocka_unit_test(test_metaimage_refusals), cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_disk_full),          cmocka_unit_test(test_recognition),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,8 @@
  * Copyright The LORaster authors */
 #include "io/files/number_type.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 bool lr_number_type_is_valid(const struct lr_number_type *type)
@@ -56,6 +58,26 @@ void lr_numbers_convert(const struct lr_number_type *type, const unsigned char *
                      : type->kind == LR_KIND_SIGNED ? signed_of(bits, type->bytes)
                                                     : (double)bits;
     }
+}
+
+void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_type *type,
+                         const unsigned char *raw, const double *numbers, int64_t count)
+{
+    const struct lr_number_type other = {type->kind, type->bytes, !type->big_endian};
+    const double least = type->bytes == 4 ? (double)FLT_MIN : DBL_MIN;
+    for (int64_t k = 0; type->kind == LR_KIND_FLOAT && k < count; k++) {
+        order->values += numbers[k] != 0.0;
+        if (numbers[k] != 0.0 && !(fabs(numbers[k]) >= least && isfinite(numbers[k]))) {
+            const double value =
+                fabs(float_of(bits_of(&other, raw + k * type->bytes), type->bytes));
+            order->swapped += value > 1e-30 && value < 1e30;
+        }
+    }
+}
+
+bool lr_byte_order_is_wrong(const struct lr_byte_order *order)
+{
+    return 2 * order->swapped > order->values;
 }
 
 void lr_float_bytes(float value, unsigned char bytes[4])

@@ -6,6 +6,7 @@
 #include "io/images/formats.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,12 +54,17 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
                             FILE *file, const struct line *line, lr_image *image, const lr_log *log)
 {
     const size_t bytes = (size_t)layout->size[0] * (size_t)voxels->type.bytes;
+    struct lr_byte_order order = {0, 0};
     for (int64_t n = 0; n < (int64_t)layout->size[1] * layout->size[2]; n++) {
         if (fread(line->raw, 1, bytes, file) != bytes) {
             return lr_error(log, LR_BAD_INPUT, "%s: cannot be read to its end", voxels->path);
         }
         lr_numbers_convert(&voxels->type, line->raw, layout->size[0], line->numbers);
+        lr_byte_order_watch(&order, &voxels->type, line->raw, line->numbers, layout->size[0]);
         for (int k = 0; k < layout->size[0]; k++) {
+            if (!isfinite(line->numbers[k]) && lr_byte_order_is_wrong(&order)) {
+                return lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
+            }
             line->numbers[k] = line->numbers[k] * voxels->slope + voxels->intercept;
         }
         const struct lr_image_line put = {
@@ -67,7 +73,9 @@ static lr_status read_lines(const struct lr_voxels *voxels, const struct lr_imag
             {0, (int)(n % layout->size[1]), (int)(n / layout->size[1])}};
         LR_TRY(lr_image_layout_put(layout, &put, image, log));
     }
-    return LR_OK;
+    return !lr_byte_order_is_wrong(&order)
+               ? LR_OK
+               : lr_error(log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER, voxels->path);
 }
 
 static lr_status read_values(const struct lr_voxels *voxels, const struct lr_image_layout *layout,

@@ -30,6 +30,7 @@ struct reader {
     const lr_log *log;
     struct lr_projdata projdata;
     struct lr_projdata_file file;
+    struct lr_byte_order order;
     unsigned char *raw; /* owned: one line of bins, */
     double *line;       /* owned */
     int (*pairs)[2];    /* owned: ring pairs of a bin, */
@@ -94,9 +95,15 @@ static lr_status take_line(struct reader *reader, FILE *file, int view, int num_
                         reader->file.data_path);
     }
     lr_numbers_convert(&reader->file.type, reader->raw, projdata->num_t, reader->line);
+    lr_byte_order_watch(&reader->order, &reader->file.type, reader->raw, reader->line,
+                        projdata->num_t);
     for (int n = 0; n < projdata->num_t; n++) {
         const double value = reader->line[n] * reader->file.scale;
         const struct lr_sinogram_bin bin = {view, projdata->first_t + n};
+        if (!isfinite((float)value) && lr_byte_order_is_wrong(&reader->order)) {
+            return lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER,
+                            reader->file.data_path);
+        }
         if (!isfinite((float)value)) {
             return lr_error(reader->log, LR_BAD_INPUT,
                             "%s: holds %g in view %d, tangential position %d: values must be "
@@ -261,6 +268,11 @@ static lr_lor_data *make_sparse(struct reader *reader)
 static lr_lor_data *read_data(struct reader *reader)
 {
     if (take_all(reader) != LR_OK || report(reader) != LR_OK) {
+        return NULL;
+    }
+    if (lr_byte_order_is_wrong(&reader->order)) {
+        (void)lr_error(reader->log, LR_BAD_INPUT, "%s: " LR_OTHER_BYTE_ORDER,
+                       reader->file.data_path);
         return NULL;
     }
     if (reader->num_lors > reader->lors->count / 6) {

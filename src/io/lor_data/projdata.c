@@ -557,6 +557,10 @@ static lr_status find_data(const struct draft *draft, struct lr_projdata_file *d
 {
     data->scale = 1.0;
     LR_TRY(lr_interfile_number_type(draft->file, &data->type, &data->offset_bytes));
+    const char *units = lr_interfile_text(draft->file, "quantification units", 0);
+    if (units != NULL && strspn(units, "+-.0123456789") > 0) { /* a factor, and no unit's name */
+        LR_TRY(lr_interfile_number(draft->file, "quantification units", 0, &data->scale));
+    }
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 0, &data->scale));
     LR_TRY(lr_interfile_number(draft->file, "image scaling factor", 1, &data->scale));
     data->data_path = lr_interfile_data_path(draft->file);
