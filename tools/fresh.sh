@@ -3,16 +3,19 @@
 # Both commands of README.md on a machine that has nothing: a bare Debian 12 root is made with
 # debootstrap, HEAD is cloned into a folder of it whose name has a space, and there
 # tools/quickstart.sh and tools/test.sh run, with no locale, no git, no ccache and no test data.
+# Between the two, what the first has built is installed into an empty prefix, which is moved; from there
+# the commands of README and guides run, examples/first.c against its library, and two ranks.
 #
 # usage: tools/fresh.sh [--mirror URL] [FOLDER]
 #   --mirror URL   of Debian 12; default: what this machine's apt is configured to use
 #   FOLDER         keeps downloaded packages for the next run, the root (root/), and the output of
-#                  both commands (*.log); default: a temporary folder that is removed at the end
+#                  each step (*.log); default: a temporary folder that is removed at the end
 # Needs root, and debootstrap. Mounts are in a namespace of their own, which ends with the last
-# process in it, whatever stops this script. The exit code is 0 only when both commands are good.
+# process in it, whatever stops this script. The exit code is 0 only when all is good.
 set -euo pipefail
 suite=bookworm
 clone="/srv/a folder/loraster" # in the bare root
+prefix=/srv/moved/loraster
 
 fail() {
     echo "error: $1" >&2
@@ -114,9 +117,25 @@ refuse_without_root() {
 
 # run NAME COMMAND...: in the root; its output is kept in NAME.log.
 run() {
-    local start=$SECONDS verdict=good
+    local start=$SECONDS verdict=good words="${*:2}"
     enter root "${@:2}" 2>&1 | tee "$folder/$1.log" || verdict=FAILED
-    say "${*:2}" "$verdict" "$((SECONDS - start)) s"
+    [ "$2" != bash ] || words=$1
+    say "$words" "$verdict" "$((SECONDS - start)) s"
+}
+
+# What somebody does with the program after README's first command; no build, and nothing more installed.
+use_it() {
+    run install bash -ec "cmake --install build/release --prefix /opt/loraster
+        mkdir -p ${prefix%/*} && mv /opt/loraster $prefix && test -f $prefix/share/doc/loraster/LICENSE"
+    run library bash -ec "export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
+        cc examples/first.c -o /tmp/first \$(pkg-config --cflags --libs loraster)
+        cd /tmp && ./first && test -s first.nii.gz"
+    run guides env LORASTER_EXAMPLE=/tmp/first LD_LIBRARY_PATH="$prefix/lib" \
+        python3 -B tests/cli/test_documents.py "$prefix/bin/loraster" . documents
+    # On one slot, as containers have: the flags are those of docs/guide/cluster.md.
+    run ranks mpirun --allow-run-as-root --oversubscribe --host localhost:1 -n 2 "$prefix/bin/loraster" recon \
+        --scanner ge-explore-vista-dr --grid 20,20,4 --voxel-mm 1.9 --data demo-out/counts.h5 --iterations 2 \
+        -o /tmp/ranks.nii
 }
 
 # All that happens in the namespace.
@@ -125,6 +144,7 @@ inside() {
     make_root
     refuse_without_root
     run quickstart ./tools/quickstart.sh
+    use_it
     run test ./tools/test.sh
     echo
     echo "== fresh: summary of $(git -C "$root$clone" log -1 --format='%h %s')"

@@ -137,7 +137,7 @@ run() {
 export -f run leaks
 # Of one input; slow ones take a second, where much else runs a minute.
 hang_s=600
-export work targets seconds hang_s LORASTER_LIBEXEC=$2
+export work targets seconds hang_s LORASTER_LIBEXEC=${targets%/tests/fuzz}
 
 for corpus in tests/fuzz/corpus/*; do
     mkdir -p "$work/${corpus##*/}"

@@ -1,38 +1,93 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#define _GNU_SOURCE /* dladdr1, secure_getenv */
 #include "base/helper.h"
 
+#include <dlfcn.h>
+#include <link.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of the running program, "" where the system does not say. */
-static void get_own_folder(char folder[PATH_MAX])
+/* The library or program that these functions are in. */
+struct own_file {
+    char folder[PATH_MAX]; /* "" where the system does not say */
+    uid_t owner;
+};
+
+/* The program has no name among what is loaded. A library that was found by a path which is not whole
+ * could be meant of another folder by now. */
+static void get_own_file(struct own_file *own)
 {
-    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
-    folder[length > 0 ? length : 0] = '\0';
-    char *slash = strrchr(folder, '/');
-    *(slash != NULL ? slash : folder) = '\0';
+    Dl_info info;
+    struct link_map *map = NULL;
+    struct stat facts;
+    const bool is_known =
+        dladdr1((const void *)(uintptr_t)&lr_part_find, &info, (void **)&map, RTLD_DL_LINKMAP) != 0;
+    const char *name = !is_known ? "" : map->l_name[0] != '\0' ? map->l_name : "/proc/self/exe";
+    char *path = name[0] == '/' ? realpath(name, NULL) : NULL;
+    const bool is_there = path != NULL && stat(path, &facts) == 0;
+    snprintf(own->folder, sizeof(own->folder), "%s", is_there ? path : "");
+    own->owner = is_there ? facts.st_uid : 0;
+    char *slash = strrchr(own->folder, '/');
+    *(slash != NULL ? slash : own->folder) = '\0';
+    free(path);
 }
 
-static bool is_there(char path[PATH_MAX], const char *folder, const char *below, const char *name)
+static bool is_there(char path[PATH_MAX], const char *folder, const char *file)
 {
-    const int length = snprintf(path, PATH_MAX, "%s%s/%s", folder, below, name);
-    return folder[0] != '\0' && length < PATH_MAX && access(path, X_OK) == 0;
+    const int length = snprintf(path, PATH_MAX, "%s/%s", folder, file);
+    return length < PATH_MAX && access(path, R_OK) == 0;
+}
+
+static bool is_beside(char path[PATH_MAX], const struct own_file *own, const char *below,
+                      const char *file)
+{
+    const int length = snprintf(path, PATH_MAX, "%s/%s%s%s", own->folder, below,
+                                below[0] != '\0' ? "/" : "", file);
+    struct stat facts;
+    return own->folder[0] != '\0' && length < PATH_MAX && access(path, R_OK) == 0 &&
+           lstat(path, &facts) == 0 && (facts.st_uid == 0 || facts.st_uid == own->owner);
+}
+
+bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX])
+{
+    const char *named = secure_getenv(places->variable);
+    if (named != NULL && named[0] != '\0') {
+        if (named[0] == '/' && is_there(path, named, file)) {
+            return true;
+        }
+        snprintf(path, PATH_MAX,
+                 named[0] == '/'
+                     ? "is not in %s"
+                     : "is not looked for in %s, which is no whole path, beginning with /",
+                 named);
+        return false;
+    }
+    struct own_file own;
+    get_own_file(&own);
+    for (size_t k = 0; k < sizeof(places->below) / sizeof(places->below[0]); k++) {
+        if (places->below[k] != NULL && is_beside(path, &own, places->below[k], file)) {
+            return true;
+        }
+    }
+    if (is_there(path, places->installed, file)) {
+        return true;
+    }
+    snprintf(path, PATH_MAX, "is neither beside what asks for it, in %.1500s, nor in %.1500s",
+             own.folder, places->installed);
+    return false;
 }
 
 bool lr_helper_find(const char *name, char path[PATH_MAX])
 {
-    char own[PATH_MAX];
-    const char *named = getenv("LORASTER_LIBEXEC");
-    get_own_folder(own);
-    if (named != NULL
-            ? is_there(path, named, "", name)
-            : is_there(path, own, "", name) || is_there(path, own, "/../libexec/loraster", name) ||
-                  is_there(path, LR_LIBEXEC_DIR, "", name)) {
-        return true;
-    }
-    snprintf(path, PATH_MAX, "%s", named != NULL ? named : LR_LIBEXEC_DIR);
-    return false;
+    static const struct lr_part_places places = {
+        .variable = "LORASTER_LIBEXEC",
+        .below = {"", LR_LIBEXEC_FROM_PROGRAM, LR_LIBEXEC_FROM_LIBRARY},
+        .installed = LR_LIBEXEC_DIR,
+    };
+    return lr_part_find(&places, name, path);
 }

@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Programs that LORaster starts: what reads HDF5 files, and `loraster bench`. They are looked for in
- * the folder that LORASTER_LIBEXEC names; where that is not set, beside the running program, in
- * ../libexec/loraster from there, and where they were to be installed. */
+ * Where the parts of LORaster are that are files of their own: plugins, and the programs that it starts
+ * (what reads HDF5 files, and `loraster bench`). */
 #ifndef LR_BASE_HELPER_H
 #define LR_BASE_HELPER_H
 
 #include <limits.h>
 #include <stdbool.h>
 
-/* Fills in the program's path; where there is none, the folder that it should be in. */
+#define LR_HDF5_READER "loraster-hdf5-reader" /* reads HDF5 files for the library */
+
+/* Where parts of a kind are looked for. An installation may be moved: folders are known from that of the
+ * library or program that asks. What lies there is taken only if it belongs to its owner, or to root:
+ * others may write to its folder. */
+struct lr_part_places {
+    const char *variable; /* names a folder by its whole path; where it is set, there is no other */
+    const char *below[3]; /* folders from that of the library or program; NULL = no more */
+    const char *installed; /* where they were to be installed */
+};
+
+/* Fills in the path of that file, and returns true; or the end of a sentence about it: "is neither beside
+ * this program, in /home/me, nor in /usr/lib/loraster". */
+bool lr_part_find(const struct lr_part_places *places, const char *file, char path[PATH_MAX]);
+
+/* The same of a program that LORaster starts, by LORASTER_LIBEXEC. */
 bool lr_helper_find(const char *name, char path[PATH_MAX]);
 
 #endif

@@ -136,9 +136,9 @@ static int become_program(struct program *program, const struct cli_verb *verb)
         return CLI_FAILED;
     }
     report_error(&program->report, LR_FAILED,
-                 "%s is done by the program %s, which is not installed and is not in %s: build it "
-                 "with cmake --build BUILD --target %s, and set LORASTER_LIBEXEC to that folder "
-                 "BUILD",
+                 "%s is done by the program %s, which is not installed and %s: build it with cmake "
+                 "--build BUILD --target %s, and set LORASTER_LIBEXEC to the whole path of that "
+                 "folder BUILD",
                  verb->syntax->verb, verb->syntax->program, path, verb->syntax->program);
     return CLI_FAILED;
 }

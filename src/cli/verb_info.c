@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors */
+#include "base/helper.h"
 #include "common.h"
 #include "verbs.h"
 
 #include <lr/listmode.h>
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -37,6 +39,11 @@ struct findings {
     struct trial mpi; /* of which `device` is the library */
     struct trial viewer;
     lr_comm_support comm;
+    struct started {
+        const char *name, *purpose;
+        bool is_there;
+        char path[PATH_MAX]; /* else why not */
+    } programs[2];           /* that are started when they are needed */
 };
 
 static bool is_auto(const struct trial *trial)
@@ -196,6 +203,15 @@ static struct trial try_viewer(void)
     return trial;
 }
 
+static void find_programs(struct started programs[2])
+{
+    programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
+    programs[1] = (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "is loraster bench"};
+    for (int k = 0; k < 2; k++) {
+        programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
+    }
+}
+
 static void investigate(struct findings *found, int device, const lr_log *log)
 {
     found->num_devices = lr_device_list(found->devices, MAX_DEVICES, log);
@@ -213,6 +229,7 @@ static void investigate(struct findings *found, int device, const lr_log *log)
     }
     found->mpi = try_mpi(&found->comm);
     found->viewer = try_viewer();
+    find_programs(found->programs);
 }
 
 static void print_device(const lr_device *device, int index)
@@ -307,6 +324,12 @@ static void print_findings(const struct findings *found)
     puts("\nviewer (loraster view)");
     printf("  %s%s\n", found->viewer.works ? "is built in, by " : "refused: ",
            found->viewer.works ? found->viewer.device : found->viewer.reason);
+    puts("\nprograms that are started when they are needed");
+    for (int k = 0; k < 2; k++) {
+        const struct started *program = &found->programs[k];
+        printf("  %s, which %s, %s%s\n", program->name, program->purpose,
+               program->is_there ? "is " : "is MISSING: it ", program->path);
+    }
 }
 
 static void device_json(struct json *json, const lr_device *device)
@@ -368,6 +391,17 @@ static void print_json(const struct findings *found)
     json_text(&json, "nccl_reason", found->comm.nccl[0] != '\0' ? NULL : found->comm.nccl_reason);
     json_close(&json, '}');
     trial_json(&json, "viewer", &found->viewer);
+    json_open(&json, "programs", '[');
+    for (int k = 0; k < 2; k++) {
+        const struct started *program = &found->programs[k];
+        json_open(&json, NULL, '{');
+        json_text(&json, "program", program->name);
+        json_bool(&json, "works", program->is_there);
+        json_text(&json, "path", program->is_there ? program->path : NULL);
+        json_text(&json, "reason", program->is_there ? NULL : program->path);
+        json_close(&json, '}');
+    }
+    json_close(&json, ']');
     common_json_end(&json);
 }
 

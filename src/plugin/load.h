@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Where plugins are looked for: in the folder that LORASTER_PLUGINS names, by its whole path; where that
- * is not set, beside the library or program that asks, in the folder loraster/ there, in that of the
- * libraries that were installed with a program, and where they were to be installed. Beside a program,
- * only what belongs to its owner or to root is taken: others may write to its folder. */
+ * Plugins are looked for in the folder that LORASTER_PLUGINS names; where that is not set, beside the
+ * library or program that asks, in the folder loraster/ there, in that of the libraries that were
+ * installed with a program, and where they were to be installed (base/helper.h). */
 #ifndef LR_PLUGIN_LOAD_H
 #define LR_PLUGIN_LOAD_H
 

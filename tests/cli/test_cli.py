@@ -114,7 +114,8 @@ class Plugins(ProgramTest):
         for named in (".", "plugins", "../plugins"):
             done = self.run_program("info", "--backend", "raster", env=dict(os.environ, LORASTER_PLUGINS=named))
             self.assertEqual(done.returncode, 4)
-            self.assertIn(f"LORASTER_PLUGINS is {named}: set it to the whole path", done.stderr)
+            self.assertIn(f"not looked for in {named}, which is no whole path", done.stderr)
+            self.assertIn("set LORASTER_PLUGINS to the whole path", done.stderr)
         for environment in (dict(os.environ, LORASTER_PLUGINS=""), os.environ):
             done = self.run_program("info", "--json", env=environment)
             reasons = [trial["reason"] or "" for trial in json.loads(done.stdout)["backends"]]
@@ -386,6 +387,25 @@ class Info(ProgramTest):
 
     def test_requirement(self):
         self.good("info", "--backend", "cpu")
+
+    def test_programs(self):
+        """Those that are started are found beside the program, or missed by name; whoever needs one is
+        told how to get it."""
+        data = self.expected_counts()
+        found = {p["program"]: p for p in self.json("info")["programs"]}
+        self.assertEqual(found["loraster-hdf5-reader"]["path"],
+                         str(Path(self.program).parent / "loraster-hdf5-reader"))
+        wanted = ["recon", *self.on_ring, *GRID, "--data", data, "-o", "x.nii"]
+        for folder, why in ((str(self.folder), f"is not in {self.folder}"),
+                            (".", "is not looked for in ., which is no whole path")):
+            env = dict(os.environ, LORASTER_LIBEXEC=folder)
+            for program in self.json("info", env=env)["programs"]:
+                self.assertEqual((program["works"], program["path"]), (False, None))
+                self.assertIn(why, program["reason"])
+            self.assertIn("loraster-hdf5-reader, which reads HDF5 files, is MISSING: it " + why,
+                          self.good("info", env=env).stdout)
+            self.refuse(1, ["loraster-hdf5-reader", why, "cmake --build BUILD --target "
+                            "loraster-hdf5-reader", "LORASTER_LIBEXEC"], *wanted, env=env)
 
 
 class NoGl(ProgramTest):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Installs the build into a temporary folder, then compiles and runs a program against the copy
-with nothing but what pkg-config says."""
+"""Installs the build into a temporary folder, then compiles programs against the copy with nothing but
+what pkg-config says, moves it elsewhere, and runs them and the installed program there."""
 import argparse
+import json
 import os
 import subprocess
 import sys
@@ -65,22 +66,39 @@ def check(folder, arguments):
         run([arguments.compiler, "-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror",
              *arguments.flags.split(), *words["--cflags"], source.name, "-o", source.stem,
              *words["--libs"]], cwd=folder)
-    here = dict(os.environ, LD_LIBRARY_PATH=str(library))
+    # The copy is moved, and finds its parts where it is now.
+    shared = list(prefix.rglob("liblr.so"))
+    old, prefix = prefix, folder / "moved" / "prefix"
+    prefix.parent.mkdir()
+    old.rename(prefix)
+    file, library = (prefix / path.resolve().relative_to(old.resolve()) for path in (file, library))
+    env["PKG_CONFIG_PATH"] = str(file.parent)
     programs = run([tool, "--variable=libexecdir", "loraster"], env=env)
     plugins = Path(run([tool, "--variable=pluginsdir", "loraster"], env=env)).resolve()
     assert plugins == find_one(prefix, "lr_gl.so").parent.resolve(), plugins
-    here = {name: value for name, value in here.items() if name != "LORASTER_PLUGINS"}
-    shared = list(prefix.rglob("liblr.so")) # which finds its plugins by itself
-    ways = dict(here, LORASTER_LIBEXEC=programs, **({} if shared else {"LORASTER_PLUGINS": str(plugins)}))
-    print(run([folder / "outsider"], env=ways, cwd=folder))
+    here = {name: value for name, value in os.environ.items()
+            if name not in ("LORASTER_PLUGINS", "LORASTER_LIBEXEC")}
+    here["LD_LIBRARY_PATH"] = str(library)
+    # A shared library finds them by itself; of a static one the program is told.
+    ways = here if shared else dict(here, LORASTER_LIBEXEC=programs, LORASTER_PLUGINS=str(plugins))
+    for name in ("outsider", "first"):
+        print(run([folder / name], env=ways, cwd=folder))
+    assert (folder / "first.nii.gz").exists()
     print(run([prefix / "bin" / "loraster", "--version"], env=here))
-    # The installed program finds by itself what reads HDF5 files.
+    # So does the program, with plugins and what reads HDF5 files.
+    found = json.loads(run([prefix / "bin" / "loraster", "info", "--json"], env=here, cwd=folder))
+    reader = found["programs"][0]
+    assert reader["works"] and reader["path"].startswith(str(prefix.resolve())), reader
+    reasons = " ".join(trial["reason"] or "" for trial in found["backends"])
+    assert "lr_gl.so" not in reasons, reasons
     known = ["--scanner", "two-opposed-modules", "--grid", "5,4,3", "--voxel-mm", "4,4,4"]
     for words in (["simulate", "--phantom", "point", "--counts", "50", "-o", "counts.h5"],
                   ["recon", "--data", "counts.h5", "--iterations", "1", "--backend", "cpu", "-o",
                    "x.nii"]):
         run([prefix / "bin" / "loraster", *words, *known], env=here, cwd=folder)
     check_bench(prefix / "bin" / "loraster", here, folder, arguments.build)
+    licence = find_one(prefix, "LICENSE").read_text()
+    assert "Apache License" in licence, licence[:80]
     # The copy is whole: it does not look for the tree that it was built from.
     text = file.read_text()
     assert arguments.build not in text, text

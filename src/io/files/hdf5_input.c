@@ -3,6 +3,7 @@
 #include "io/files/hdf5_input.h"
 #include "io/files/file_kind.h"
 
+#include "base/helper.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "io/files/hdf5_process.h"

@@ -31,10 +31,13 @@ static lr_status find_reader(char reader[PATH_MAX], const lr_log *log)
     if (lr_helper_find(LR_HDF5_READER, reader)) {
         return LR_OK;
     }
-    return lr_error(log, LR_FAILED,
-                    "the program " LR_HDF5_READER ", which reads HDF5 files, is not in %s: install "
-                    "LORaster again, or set LORASTER_LIBEXEC to the folder that has it",
-                    reader);
+    return lr_error(
+        log, LR_FAILED,
+        "the program " LR_HDF5_READER ", which reads HDF5 files, %s: cmake --build BUILD "
+        "--target " LR_HDF5_READER " makes it beside the program in BUILD, cmake --install "
+        "BUILD puts it where that of the installation looks; or set LORASTER_LIBEXEC to "
+        "the whole path of the folder that has it",
+        reader);
 }
 
 /* --- starting it --- */

@@ -8,7 +8,6 @@
 
 #include "io/files/hdf5_input.h"
 
-#define LR_HDF5_READER "loraster-hdf5-reader" /* the program's name */
 
 enum {
     LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
