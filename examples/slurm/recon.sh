@@ -3,7 +3,7 @@
 # One image by many GPUs, one a rank, by MPI: the same iterates as one process. A job that was ended goes on
 # from its last checkpoint, with as many ranks as it has then. docs/guide/cluster.md
 #
-# Without Slurm: mpirun -n 4 loraster recon ... with the same options.
+# Without Slurm: mpirun --oversubscribe --bind-to none -n 4 loraster recon ... with the same options.
 #
 #SBATCH --job-name=recon
 #SBATCH --nodes=4

@@ -107,11 +107,22 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
 {
     struct cli_args args;
     int rank = 0;
-    const int size = verb->syntax->takes_ranks ? lr_comm_started(&rank) : 1;
+    const int size = lr_comm_started(&rank);
     if (size > 1) {
         report_join_ranks(report, rank, size);
     }
     lr_status status = args_parse(&args, verb->syntax, report, argv);
+    const bool is_own = !verb->syntax->takes_ranks && args_has(&args, "--part");
+    if (size > 1 && is_own) {
+        report_join_ranks(report, 0,
+                          1); /* a part each, as the shell that mpirun started numbers them */
+    } else if (size > 1 && !verb->syntax->takes_ranks && status == LR_OK && !args.help) {
+        status = report_error(report, LR_USAGE,
+                              "%s does not share its work: each of the %d ranks would do all of it "
+                              "and write the same files: start it without mpirun or srun, or once "
+                              "(-n 1); recon and bench cluster share theirs",
+                              verb->syntax->verb, size);
+    }
     report->quiet = args_has(&args, "--quiet");
     report->verbose = args_has(&args, "--verbose");
     report->json = args_has(&args, "--json");

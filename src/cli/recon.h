@@ -253,6 +253,13 @@ lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint6
                               int64_t count);
 lr_status recon_compare_operators(const struct recon *recon);
 
+/* The same before anything is computed: options; contents of one kind (0 = there are none); scanner, grid,
+ * and what is known of each LOR; images that were read. */
+lr_status recon_compare_options(const struct recon *recon, const struct cli_args *args);
+lr_status recon_compare_contents(const struct recon *recon, const char *what, uint64_t digest);
+lr_status recon_compare_factors(const struct recon *recon);
+lr_status recon_compare_images(const struct recon *recon);
+
 /* Data and operator of the list of events at hand (inputs.list), with delayeds in it. */
 lr_status recon_open_events(struct recon *recon);
 

@@ -125,6 +125,46 @@ static uint64_t digest_image(const lr_image *image)
                         lr_grid_num_voxels(grid) * (int64_t)sizeof(*image->values));
 }
 
+lr_status recon_compare_factors(const struct recon *recon)
+{
+    const struct setup *setup = &recon->setup;
+    const lr_grid *grid = &setup->grid;
+    const float *efficiencies = recon->inputs.factors.efficiencies;
+    const double lengths[] = {grid->voxel_mm[0],  grid->voxel_mm[1],  grid->voxel_mm[2],
+                              grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]};
+    const uint64_t size = recon_digest(0, grid->size, sizeof(grid->size));
+    if (recon->cluster.comm == NULL) {
+        return LR_OK;
+    }
+    CLI_TRY(recon_compare_contents(recon, "scanner", digest_scanner(setup->scanner)));
+    CLI_TRY(recon_compare_contents(recon, "grid", recon_digest(size, lengths, sizeof(lengths))));
+    CLI_TRY(recon_compare_contents(
+        recon, "list of efficiencies",
+        efficiencies != NULL
+            ? recon_digest(0, efficiencies,
+                           setup->scanner->num_crystals * (int64_t)sizeof(*efficiencies))
+            : 0));
+    return recon_compare_contents(recon, "map of attenuation",
+                                  setup->mu != NULL ? digest_image(setup->mu) : 0);
+}
+
+lr_status recon_compare_images(const struct recon *recon)
+{
+    static const char *const names[] = {"image of the prior's weights", "image to start from",
+                                        "true image"};
+    const struct recon_inputs *inputs = &recon->inputs;
+    const lr_image *const images[] = {inputs->kappa, inputs->initial, inputs->truth};
+    if (recon->cluster.comm == NULL) {
+        return LR_OK;
+    }
+    for (int k = 0; k < 3; k++) {
+        const uint64_t digest = images[k] != NULL ? digest_image(images[k]) : 0;
+        CLI_TRY(recon_compare_contents(recon, names[k], digest));
+    }
+    return recon_compare_contents(recon, "number of iterations before",
+                                  recon_digest(0, &recon->request.iterations_before, sizeof(int)));
+}
+
 /* Files of one name may hold other values when a run is gone on with. */
 static void add_inputs(const struct recon *recon, struct key *key)
 {

@@ -146,6 +146,7 @@ lr_status recon_read_factors(struct recon *recon)
     if (recon->request.efficiencies != NULL) {
         CLI_TRY(read_efficiencies(recon));
     }
+    CLI_TRY(recon_compare_factors(recon));
     if (recon->setup.mu != NULL && recon->request.mu_as == RECON_MU_FACTORS) {
         CLI_TRY(lor_factors_attenuate(factors, &recon->setup));
     }
@@ -220,8 +221,9 @@ lr_status recon_read_images(struct recon *recon)
     CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
     const char *initial = recon->request.initial;
     const bool is_checkpoint = initial != NULL && common_ends_with(initial, ".h5");
-    return is_checkpoint ? read_checkpoint(recon)
-                         : read_image(&recon->setup, initial, &inputs->initial);
+    CLI_TRY(is_checkpoint ? read_checkpoint(recon)
+                          : read_image(&recon->setup, initial, &inputs->initial));
+    return recon_compare_images(recon);
 }
 
 /* A replicate of counts per LOR depends on their places among all: events are counted whole for it. */

@@ -433,6 +433,7 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     CLI_TRY(recon->cluster.comm != NULL ? recon_own_take(recon) : LR_OK);
     frames->has_tof = settle_time(recon, args);
     CLI_TRY(args->status);
+    CLI_TRY(recon_compare_contents(recon, "file of what is known of events", recon->beside));
     CLI_TRY(recon_read_images(recon));
     if (frames->count > 0) {
         frames->all = recon->inputs.list;

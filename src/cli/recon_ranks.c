@@ -6,6 +6,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 const struct cli_option recon_ranks_options[] = {
     {"--combine", "HOW",
@@ -83,6 +84,68 @@ lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint6
 {
     char text[64];
     snprintf(text, sizeof(text), "%lld numbers, digest %016llx", (long long)count,
+             (unsigned long long)digest);
+    return lr_comm_same(recon->cluster.comm, what, text);
+}
+
+/* --- what all must have alike --- */
+
+/* Options that a rank may have of its own: where it computes, what it says, what rank 0 alone writes. */
+static bool is_own(const char *name)
+{
+    static const char *const own[] = {"--device", "--threads", "--max-memory", "-o",
+                                      "--png",    "--verbose", "--checkpoint", "--quiet",
+                                      "--json",   NULL};
+    int k = 0;
+    while (own[k] != NULL && strcmp(own[k], name) != 0) {
+        k++;
+    }
+    return own[k] != NULL;
+}
+
+/* What of an option must be alike. Files may have other names on other machines: their contents are
+ * compared when they have been read. */
+static void tell_option(const struct cli_args *args, const struct cli_option *option,
+                        char text[256])
+{
+    const char *kind = option->metavar != NULL ? option->metavar : "";
+    const bool is_file = strstr(kind, "FILE") != NULL || strstr(kind, "IMAGE") != NULL;
+    const char *value = is_file ? NULL : args_text(args, option->name);
+    const char *otherwise = args_has(args, option->name) ? "given" : "none";
+    snprintf(text, 256, "%s", value != NULL ? value : otherwise);
+}
+
+/* One digest first; where it differs, option by option, so that one is named. */
+lr_status recon_compare_options(const struct recon *recon, const struct cli_args *args)
+{
+    lr_comm *comm = recon->cluster.comm;
+    for (int pass = 0; comm != NULL && pass < 2; pass++) {
+        uint64_t digest = 0;
+        for (int g = 0; g < CLI_MAX_GROUPS && args->syntax->groups[g].title != NULL; g++) {
+            const struct cli_option *option = args->syntax->groups[g].options;
+            for (; option->name != NULL; option++) {
+                char text[256];
+                tell_option(args, option, text);
+                digest = recon_digest(digest, text,
+                                      is_own(option->name) ? 0 : (int64_t)strlen(text) + 1);
+                CLI_TRY(pass == 1 && !is_own(option->name) ? lr_comm_same(comm, option->name, text)
+                                                           : LR_OK);
+            }
+        }
+        const double number = (double)(digest >> 12);
+        double ends[2] = {number, -number};
+        CLI_TRY(lr_comm_least(comm, ends, 2));
+        if (ends[0] == -ends[1]) {
+            break;
+        }
+    }
+    return LR_OK;
+}
+
+lr_status recon_compare_contents(const struct recon *recon, const char *what, uint64_t digest)
+{
+    char text[64];
+    snprintf(text, sizeof(text), digest != 0 ? "one with digest %016llx" : "none",
              (unsigned long long)digest);
     return lr_comm_same(recon->cluster.comm, what, text);
 }

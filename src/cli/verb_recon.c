@@ -515,6 +515,7 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? cluster_open(&recon.cluster, args->report, recon.request.exchange)
                              : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
+    status = status == LR_OK ? recon_compare_options(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     early_sensitivity_give_up(&recon.early);
     status = cluster_close(&recon.cluster, args->report, status);

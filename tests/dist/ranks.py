@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "cli"))
-from program import preloadable  # also for those who import this file
+from program import preloadable, write_nifti  # also for those who import this file
 
 MPIRUN = shutil.which("mpirun")
 FULL = bool(os.environ.get("LORASTER_FULL"))

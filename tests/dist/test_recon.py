@@ -10,6 +10,7 @@ import json
 import os
 import random
 import re
+import shutil
 import signal
 import struct
 import subprocess
@@ -18,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from ranks import FULL, GRID, HANG_S, MPIRUN, RING, environment, mpirun, need_mpirun, preloadable, run_topics
+from ranks import FULL, GRID, HANG_S, MPIRUN, RING, environment, mpirun, need_mpirun, preloadable, run_topics, \
+    write_nifti
 
 program = sys.argv[1]
 need_mpirun(program)
@@ -535,21 +537,64 @@ def mistakes():
                  "native", "-o",
                  path("x.nii"), code=2)
     assert "start fewer ranks" in done.stderr and done.stderr.count("loraster: error") == 1
-    # Ranks that read different files, or compute by different backends: mpirun's MPMD.
-    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
-        "native", "--seed", 5, "-o", path("e.h5"))
-    for other, word in (([*words[:-3], path("e.h5"), *words[-2:]], "another measurement"),
-                        ([*words[:-1], "cpu"], "another backend or model")):
-        done = subprocess.run([MPIRUN, "-n", "1", program, *map(str, words), "-o", path("x.nii"),
-                               ":", "-n", "1", program, *map(str, other), "-o", path("x.nii")],
-                              env=ENVIRONMENT, capture_output=True, text=True, timeout=HANG_S)
-        assert done.returncode == 3 and done.stderr.count("loraster: error") == 1, done.stderr
-        assert "rank 1 of 2" in done.stderr and word in done.stderr, done.stderr
+    alike()
     done = run(*words, "--combine", "paper", "-o", path("x.nii"), code=2)
     assert "mpirun" in done.stderr
     if os.path.exists("/dev/full"):
         done = ranks(2, *words, "--iterations", 1, "-o", "/dev/full", code=None)
         assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
+    # What is not shared is done by none of several, but for parts.
+    alone = ["sensitivity", *ring(), *GRID, "-o", path("s.nii")]
+    for verb in (alone, ["matrix", *ring(), "--grid", "2,2,1", "--voxel-mm", 2, "-o", path("s.nii")],
+                 ["info"], ["demo", "-o", path("s.nii")]):
+        done = ranks(2, *verb, code=2)
+        assert done.stderr.count("loraster: error") == 1 and not Path(path("s.nii")).exists(), done.stderr
+        assert f"{verb[0]} does not share its work: each of the 2 ranks" in done.stderr, done.stderr
+    assert ranks(2, "sensitivity", "--help").stdout.count("usage:") == 1
+    parts = f'"{program}" matrix --scanner {path("ring.yaml")} --grid 4,4,2 --voxel-mm 2 --backend cpu ' \
+            f'--part $((OMPI_COMM_WORLD_RANK + 1))/2 -o {path("part")}$OMPI_COMM_WORLD_RANK.h5'
+    mpirun(program, 2, "sh", "-c", parts)
+    run("matrix", "join", path("part0.h5"), path("part1.h5"), "-o", path("whole.h5"))
+
+
+def alike():
+    """Ranks that read different files, or compute by different numbers (mpirun's MPMD), compute nothing:
+    what differs is named."""
+    words = counts()
+    run("simulate", *ring(), *GRID, "--phantom", "spheres", "--counts", 20000, "--backend",
+        "native", "--seed", 5, "-o", path("e.h5"))
+    Path(path("one.txt")).write_text("1\n" * 128)
+    Path(path("other.txt")).write_text("1\n" * 127 + "1.01\n")
+    for name, value, voxel_mm in (("one", 0.004, 2), ("other", 0.005, 2), ("wide", 0.004, 2.5)):
+        write_nifti(path(f"{name}.nii"), (12, 11, 5), (voxel_mm,) * 3, [value] * 660)
+    Path(path("wide.yaml")).write_text(RING.replace("3.8, 3.8", "3.8, 3.7"))
+    listmode = events()
+    osem = [*words, "--algorithm", "ramla", "--subsets", 2]
+    like = [word for word in words if word not in GRID]
+    cases = ((words, [*words[:-3], path("e.h5"), *words[-2:]], "another measurement"),
+             (words, [*words[:-1], "cpu"], "another --backend than"),
+             ([*osem, "--relaxation", 0.5], [*osem, "--relaxation", 0.25], "another --relaxation than"),
+             (osem, [*osem, "--psf-mm", 3], "another --psf-mm than that of rank 0: 3 here"),
+             (words, [*words[:2], path("wide.yaml"), *words[3:]], "another scanner"),
+             ([*like, "--like", path("one.nii")], [*like, "--like", path("wide.nii")], "another grid"),
+             (listmode, [*listmode, "--sensitivity-lines", 999], "another --sensitivity-lines than"),
+             (listmode, [*listmode, "--tube-mm", 5], "another --tube-mm than"),
+             *(([*words, option, path("one" + ending)], [*words, option, path("other" + ending)], word)
+               for option, ending, word in (("--efficiencies", ".txt", "another list of efficiencies"),
+                                            ("--initial", ".nii", "another image to start from"))),
+             *(([*case, "--mu", path("one.nii"), "--mu-unit", "1/mm"],
+                [*case, "--mu", path("other.nii"), "--mu-unit", "1/mm"], "another map of attenuation")
+               for case in (words, listmode)))
+    for one, other, word in cases if FULL else cases[:2] + cases[4:]:
+        refused([program, *one, "-o", path("x.nii")], [program, *other, "-o", path("x.nii")], 3,
+                "rank 1 of 2", word)
+        assert not Path(path("x.nii")).exists()
+    # Each may have its own names, and its own threads.
+    shutil.copy(path("one.txt"), path("same.txt"))
+    both = [[program, *map(str, words), "--efficiencies", path(name), "--iterations", "1", "--threads", n, "-o",
+             path("x.nii")] for name, n in (("one.txt", "1"), ("same.txt", "2"))]
+    subprocess.run([MPIRUN, "-n", "1", *both[0], ":", "-n", "1", *both[1]], env=ENVIRONMENT, check=True,
+                   capture_output=True, timeout=HANG_S)
 
 
 def refused(one, other, code, *words, **more):

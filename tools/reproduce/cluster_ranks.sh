@@ -63,6 +63,7 @@ if ! command -v mpirun >/dev/null; then
     echo "error: there is no mpirun: install openmpi-bin" >&2
     exit 2
 fi
+export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 # who is not root needs neither
 source "$root/tools/reproduce/common.sh"
 if [ ! -x "$program" ]; then
     echo "error: there is no program $program: build it, or give --program FILE" >&2
@@ -98,7 +99,7 @@ by_ranks() {
     local name=$1
     shift
     needed "$name.json" "$name, by $ranks ranks" || return 0
-    mpirun -n "$ranks" "$program" "${recon[@]}" "$@" -o "$name.nii" >"$name.part"
+    mpirun --oversubscribe -n "$ranks" "$program" "${recon[@]}" "$@" -o "$name.nii" >"$name.part"
     mv "$name.part" "$name.json"
 }
 if needed one.json "one process"; then
