@@ -21,15 +21,17 @@ void recon_say_replicate(const struct recon *recon, double before, double after)
 lr_status recon_bootstrap_counts(struct recon *recon)
 {
     const struct recon_inputs *inputs = &recon->inputs;
-    const uint64_t seed = recon->request.bootstrap_seed;
+    lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
+                                .purpose = LR_RANDOM_REPLICATE};
     const lr_log *log = &recon->setup.report->log;
     if (!recon->request.bootstraps) {
         return LR_OK;
     }
     const double before = common_sum(inputs->data->values, inputs->data->count);
-    CLI_TRY(lr_poisson(inputs->data->values, inputs->data->count, seed, log));
+    CLI_TRY(lr_poisson_part(inputs->data->values, inputs->data->count, &stream, log));
     if (inputs->delayeds != NULL) {
-        CLI_TRY(lr_poisson(inputs->delayeds->values, inputs->delayeds->count, ~seed, log));
+        stream.purpose = LR_RANDOM_DELAYEDS;
+        CLI_TRY(lr_poisson_part(inputs->delayeds->values, inputs->delayeds->count, &stream, log));
     }
     recon_say_replicate(recon, before, common_sum(inputs->data->values, inputs->data->count));
     return LR_OK;

@@ -44,7 +44,8 @@ static void finish_data(struct own_data *data)
 static const float *draw(struct own_data *data, const lr_lor_data *some, int64_t first)
 {
     const struct recon *recon = data->recon;
-    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed, .first = first};
+    const lr_poisson_stream stream = {
+        .seed = recon->request.bootstrap_seed, .purpose = LR_RANDOM_REPLICATE, .first = first};
     if (!data->draws) {
         return some->values;
     }

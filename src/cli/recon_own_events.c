@@ -98,7 +98,9 @@ static lr_status make_room_for(struct walk *walk, int64_t count)
 static lr_status draw(struct walk *walk, const lr_event_span *span)
 {
     const struct recon *recon = walk->recon;
-    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed, .first = walk->handed};
+    const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
+                                      .purpose = LR_RANDOM_REPLICATE,
+                                      .first = walk->handed};
     if (walk->times == NULL) {
         return LR_OK;
     }

@@ -93,6 +93,7 @@ static lr_status take_view(void *user, const lr_histo_images *all, int view, con
     const int64_t num_voxels = lr_grid_num_voxels(&all->grid);
     const size_t bytes = (size_t)num_voxels * sizeof(*values);
     const lr_poisson_stream stream = {.seed = recon->request.bootstrap_seed,
+                                      .purpose = LR_RANDOM_REPLICATE,
                                       .first = view * num_voxels};
     CLI_TRY(own->histo == NULL ? make_room(own, all) : LR_OK);
     own->values += num_voxels;

@@ -48,14 +48,25 @@ LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *g
 /* Names that lr_phantom_create knows, NULL at the end. */
 LR_API const char *const *lr_phantom_names(void);
 
-/* Replaces each value, an expectation >= 0, by a Poisson count. The draw of element i depends only
- * on seed and i (Philox4x32-10 of Random123, key = seed, counter = i), so any number of threads
+/* What random numbers are for: streams of one seed have nothing in common. */
+typedef enum lr_random_stream {
+    LR_RANDOM_COUNTS = 0,    /* simulated counts */
+    LR_RANDOM_EVENTS = 1,    /* order and times of events made of counts */
+    LR_RANDOM_PHOTONS = 2,   /* photon pairs */
+    LR_RANDOM_REPLICATE = 3, /* bootstrap replicates of counts, prompts and their weights */
+    LR_RANDOM_DELAYEDS = 4,  /* and of delayeds that are counted by themselves */
+    LR_NUM_RANDOM_STREAMS
+} lr_random_stream;
+
+/* Replaces each value, an expectation >= 0, by a Poisson count of LR_RANDOM_COUNTS. The draw of element i depends
+ * only on seed and i (Philox4x32-10 of Random123, key = seed, counter = i and the stream), so any number of threads
  * and any order give the same counts. errors: LR_BAD_INPUT for a negative or non-finite value. */
 LR_API lr_status lr_poisson(float *values, int64_t count, uint64_t seed, const lr_log *log);
 
-/* Some of the elements: values[k] is element first + k of all. */
+/* Some of the elements, for any purpose: values[k] is element first + k of all. */
 typedef struct lr_poisson_stream {
     uint64_t seed;
+    lr_random_stream purpose;
     int64_t first;
 } lr_poisson_stream;
 LR_API lr_status lr_poisson_part(float *values, int64_t count, const lr_poisson_stream *stream,

@@ -212,8 +212,8 @@ class Replicates(ProgramTest):
 
     def test_bootstrap(self):
         """The mean of replicates is what was measured; a seed's replicate is always the same."""
-        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "-o", "ev.Cdh")
-        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "-o", "y.h5")
+        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "--seed", "3", "-o", "ev.Cdh")
+        self.good("simulate", *self.on, "--phantom", "spheres", "--counts", "3000", "--seed", "3", "-o", "y.h5")
         for source in (["--data", "y.h5"], ["--events", "ev.Cdh"],
                        ["--events", "ev.Cdh", "--operator", "listmode"]):
             more = ["recon", *self.on, *source, "--iterations", "1", "--backend", "native"]
@@ -227,6 +227,8 @@ class Replicates(ProgramTest):
                 self.assertNotIn("bootstrap_seed", plain)
                 self.assertGreater(len(set(counts)), 3, counts)
                 self.assertLess(abs(sum(counts) / 5 - measured), 5 * (measured / 5) ** 0.5)
+                for count in counts:  # the seed of the simulation is one of them
+                    self.assertLess(abs(count - measured), 6 * measured ** 0.5)
                 first = Path(self.path("b.nii")).read_bytes()
                 self.good(*more, "--bootstrap", 5, "-o", "again.nii")
                 self.assertEqual(Path(self.path("again.nii")).read_bytes(), first)

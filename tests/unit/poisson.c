@@ -155,6 +155,28 @@ static void bad_expectations_are_named(void **state)
     }
 }
 
+/* Counts of one seed for different purposes are uncorrelated: 5 standard errors of the coefficient. */
+static void purposes_are_independent(void **state)
+{
+    (void)state;
+    enum { COUNT = 20000 };
+    static float counts[LR_NUM_RANDOM_STREAMS][COUNT];
+    for (int p = 0; p < LR_NUM_RANDOM_STREAMS; p++) {
+        for (int k = 0; k < COUNT; k++) {
+            counts[p][k] = 4.0f;
+        }
+        const lr_poisson_stream stream = {.seed = 7, .purpose = (lr_random_stream)p};
+        assert_int_equal(lr_poisson_part(counts[p], COUNT, &stream, NULL), LR_OK);
+        for (int q = 0; q < p; q++) {
+            double sum = 0.0;
+            for (int k = 0; k < COUNT; k++) {
+                sum += (counts[p][k] - 4.0) * (counts[q][k] - 4.0) / 4.0;
+            }
+            assert_true(fabs(sum / COUNT) < 5.0 / sqrt(COUNT));
+        }
+    }
+}
+
 /* In parts of any length they are those of the whole. */
 static void parts_are_those_of_the_whole(void **state)
 {
@@ -181,6 +203,7 @@ int main(void)
         cmocka_unit_test(counts_are_poisson),
         cmocka_unit_test(draws_depend_on_seed_and_index),
         cmocka_unit_test(neighbours_are_independent),
+        cmocka_unit_test(purposes_are_independent),
         cmocka_unit_test(parts_are_those_of_the_whole),
         cmocka_unit_test(extremes),
         cmocka_unit_test(bad_expectations_are_named),

@@ -16,7 +16,8 @@ static lr_status draw(const lr_event_list *list, uint64_t seed, float *times, co
     for (int64_t k = 0; k < list->count; k++) {
         times[k] = list->events[k].weight;
     }
-    return lr_poisson(times, list->count, seed, log);
+    const lr_poisson_stream stream = {.seed = seed, .purpose = LR_RANDOM_REPLICATE};
+    return lr_poisson_part(times, list->count, &stream, log);
 }
 
 /* How many events are left, and what they count as. */

@@ -5,8 +5,8 @@
  * process with as many events, which are sums of exponential gaps brought to the duration. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/random.h"
 
-#include <Random123/philox.h>
 #include <lr/events.h>
 #include <math.h>
 #include <stdlib.h>
@@ -21,12 +21,10 @@ enum purpose { ORDER = 1, GAPS = 2 };
 /* The number of an event, uniform in (0, 1). */
 static double uniform(uint64_t seed, int64_t event, enum purpose purpose)
 {
-    const philox4x32_ctr_t counter = {
-        {(uint32_t)event, (uint32_t)((uint64_t)event >> 32), (uint32_t)purpose, 1}};
-    const philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
-    const philox4x32_ctr_t bits = philox4x32(counter, key);
-    const uint64_t both = (uint64_t)bits.v[0] << 32 | bits.v[1];
-    return ((double)(both >> 11) + 0.5) * 0x1.0p-53;
+    double numbers[2];
+    const struct lr_random at = {seed, (uint64_t)event, (uint32_t)purpose, LR_RANDOM_EVENTS};
+    lr_random_pair(&at, numbers);
+    return numbers[0];
 }
 
 static lr_status count_events(const lr_list_params *params, int64_t *count)

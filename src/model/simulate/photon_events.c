@@ -7,11 +7,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/random.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
 #include "model/simulate/sight.h"
 
-#include <Random123/philox.h>
 #include <lr/events.h>
 #include <math.h>
 #include <stdlib.h>
@@ -59,13 +59,7 @@ struct simulation {
 /* Numbers 2 part and 2 part + 1 of a pair, uniform in (0, 1). */
 static void uniform_pair(uint64_t seed, int64_t pair, uint32_t part, double numbers[2])
 {
-    const philox4x32_ctr_t counter = {{(uint32_t)pair, (uint32_t)((uint64_t)pair >> 32), part, 2}};
-    const philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
-    const philox4x32_ctr_t bits = philox4x32(counter, key);
-    for (int k = 0; k < 2; k++) {
-        const uint64_t both = (uint64_t)bits.v[2 * k] << 32 | bits.v[2 * k + 1];
-        numbers[k] = ((double)(both >> 11) + 0.5) * 0x1.0p-53;
-    }
+    lr_random_pair(&(struct lr_random){seed, (uint64_t)pair, part, LR_RANDOM_PHOTONS}, numbers);
 }
 
 static lr_status cumulate(struct simulation *simulation)

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Poisson counts from a counter-based generator: Salmon, Moraes, Dror, Shaw: Parallel Random
- * Numbers: As Easy as 1, 2, 3 (SC 2011). */
+ * Poisson counts. */
 #include "base/log.h"
 #include "base/parallel.h"
+#include "base/random.h"
 
-#include <Random123/philox.h>
-#include <lr/phantom.h>
 #include <math.h>
 
 /* Means from here on are drawn by rejection, smaller ones by inversion. */
@@ -18,34 +16,17 @@
 
 static const double two_pi = 6.28318530717958647692;
 
-/* The random numbers of one element. */
-struct stream {
-    uint64_t seed, element;
-    uint32_t draw;
-};
-
-static double to_unit(uint32_t high, uint32_t low)
+static void next_pair(struct lr_random *at, double uniform[2])
 {
-    const uint64_t bits = (uint64_t)high << 32 | low;
-    return ((double)(bits >> 11) + 0.5) * 0x1.0p-53;
-}
-
-/* Two numbers, uniform in (0, 1). */
-static void next_pair(struct stream *stream, double uniform[2])
-{
-    const philox4x32_ctr_t counter = {
-        {(uint32_t)stream->element, (uint32_t)(stream->element >> 32), stream->draw++, 0}};
-    const philox4x32_key_t key = {{(uint32_t)stream->seed, (uint32_t)(stream->seed >> 32)}};
-    const philox4x32_ctr_t bits = philox4x32(counter, key);
-    uniform[0] = to_unit(bits.v[0], bits.v[1]);
-    uniform[1] = to_unit(bits.v[2], bits.v[3]);
+    lr_random_pair(at, uniform);
+    at->draw++;
 }
 
 /* Inversion: the first count whose cumulated probability exceeds a uniform number. */
-static double draw_small(double mean, struct stream *stream)
+static double draw_small(double mean, struct lr_random *at)
 {
     double uniform[2];
-    next_pair(stream, uniform);
+    next_pair(at, uniform);
     double probability = exp(-mean);
     double cumulated = probability;
     int count = 0;
@@ -97,7 +78,7 @@ static double log_probability(double k, double mean)
 
 /* Algorithm PTRS of Hormann: The transformed rejection method for generating Poisson random
  * variables, Insurance: Mathematics and Economics 12 (1993) 39-45, for means of 10 and more. */
-static double draw_large(double mean, struct stream *stream)
+static double draw_large(double mean, struct lr_random *at)
 {
     const double b = 0.931 + 2.53 * sqrt(mean);
     const double a = -0.059 + 0.02483 * b;
@@ -105,7 +86,7 @@ static double draw_large(double mean, struct stream *stream)
     const double v_r = 0.9277 - 3.6224 / (b - 2.0);
     for (;;) {
         double uniform[2];
-        next_pair(stream, uniform);
+        next_pair(at, uniform);
         const double u = uniform[0] - 0.5, v = uniform[1];
         const double us = 0.5 - fabs(u);
         const double k = floor((2.0 * a / us + b) * u + mean + 0.43);
@@ -131,11 +112,11 @@ static void draw_share(void *user, int64_t begin, int64_t end, int worker)
     const struct job *job = user;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        struct stream stream = {.seed = job->stream.seed,
-                                .element = (uint64_t)(job->stream.first + k)};
+        struct lr_random at = {.seed = job->stream.seed,
+                               .element = (uint64_t)(job->stream.first + k),
+                               .stream = job->stream.purpose};
         const double mean = job->values[k];
-        job->values[k] =
-            (float)(mean < LARGE_MEAN ? draw_small(mean, &stream) : draw_large(mean, &stream));
+        job->values[k] = (float)(mean < LARGE_MEAN ? draw_small(mean, &at) : draw_large(mean, &at));
     }
 }
 
