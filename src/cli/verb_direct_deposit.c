@@ -258,7 +258,8 @@ static lr_status run(struct cli_args *args)
 
 static const struct cli_option options[] = {
     {"--events", "FILE", "list mode with time of flight (PETSIRD, CASToR)", false},
-    {"--crystal-map", "FILE", "CASToR: the .lut of its scanner; default: beside the events", false},
+    {"--crystal-map", "FILE", "CASToR: its scanner's .lut or .geom; default: beside the events",
+     false},
     COMMON_UNTIL_DAMAGE_OPTION,
     {"--delayeds", NULL, "delayed coincidences instead of prompts", false},
     {"--rule", "NAME", "nearest or trilinear; default nearest", false},

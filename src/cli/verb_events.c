@@ -392,7 +392,7 @@ static lr_status run_convert(struct cli_args *args)
     COMMON_UNTIL_DAMAGE_OPTION,                                                                    \
         {"--scanner", "NAME|FILE", "whose events they are; a PETSIRD file brings its own", false}, \
         {"--crystal-map", "FILE",                                                                  \
-         "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without "         \
+         "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "  \
          "--scanner it is the scanner, too",                                                       \
          false},                                                                                   \
     {                                                                                              \

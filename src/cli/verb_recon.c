@@ -545,7 +545,8 @@ static const struct cli_option input_options[] = {
     {"--events", "FILE",
      "list mode instead: PETSIRD, CASToR (.Cdh), SAFIR, Siemens (.l), GE (.BLF)", false},
     {"--crystal-map", "FILE",
-     "of SAFIR (*crystal_map.txt) or CASToR (.lut); default: the one beside; without --scanner it "
+     "of SAFIR (*crystal_map.txt) or CASToR (.lut, .geom); default: the one beside; without "
+     "--scanner it "
      "is the scanner, too",
      false},
     {"--header", "FILE", "of Siemens events; default: the *.hdr* beside that names them", false},

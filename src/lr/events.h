@@ -118,7 +118,7 @@ typedef struct lr_events_source {
     const char *path;
     lr_events_format format; /* 0 = as lr_events_recognise says */
     const char *companion;   /* SAFIR: STIR's crystal map; Siemens: the text header; CASToR: the
-                                  .lut of its scanner. NULL = the one beside the events, as
+                                  .lut or .geom of its scanner. NULL = the one beside the events, as
                                   docs/formats/events.md says; PETSIRD and GE need none */
     const lr_scanner
         *scanner;      /* SAFIR, PETSIRD and a .lut name crystals by their places, which must be

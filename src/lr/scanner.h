@@ -82,6 +82,9 @@ typedef struct lr_scanner {
     double tof_resolution_ps;  /* FWHM; 0 = no time of flight */
     double crystal_mu_per_mm;  /* attenuation of the crystals at 511 keV; 0 = not known */
     char *source; /* where the numbers come from, and which are unverified; may be NULL */
+    int *
+        castor_order; /* [num_crystals] crystal of each number that CASToR gives the file from which the
+                          scanner comes; NULL = as CASToR numbers the files that are written here */
 } lr_scanner;
 
 /* Everything a scanner is made of; zero fields are defaults. */
@@ -134,6 +137,9 @@ LR_API int lr_scanner_module_of(const lr_scanner *scanner, int crystal);
 /* Centre of crystal (p, q)'s volume, half its depth behind the front face: what crystal maps of
  * other programs list, and what the coincidence rules use. */
 LR_API void lr_module_crystal_centre(const lr_module *module, int p, int q, double centre_mm[3]);
+
+/* The same, of a crystal given by its number over the whole scanner. */
+LR_API void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3]);
 
 /* Centre of a crystal on the detection plane, where hits in it are read; the crystal is given by its
  * number over the whole scanner. */

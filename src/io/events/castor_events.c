@@ -265,24 +265,24 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     return LR_OK;
 }
 
-/* The table beside the header that has the scanner's name; NULL, to be freed. */
-static char *find_table(const struct reader *reader)
+/* The file beside the header that has the scanner's name and this ending; NULL, to be freed. */
+static char *find_scanner_file(const struct reader *reader, const char *ending)
 {
-    char name[sizeof(reader->header.scanner) + sizeof(".lut")];
+    char name[sizeof(reader->header.scanner) + sizeof(".geom")];
     const char *scanner = reader->header.scanner;
     if (scanner[0] == '\0' || strchr(scanner, '/') != NULL) {
         return NULL;
     }
-    snprintf(name, sizeof(name), "%s.lut", scanner);
-    char *table = lr_path_beside(reader->source->path, name, reader->log);
-    if (table != NULL && access(table, F_OK) != 0) {
-        free(table);
+    snprintf(name, sizeof(name), "%s%s", scanner, ending);
+    char *path = lr_path_beside(reader->source->path, name, reader->log);
+    if (path != NULL && access(path, F_OK) != 0) {
+        free(path);
         return NULL;
     }
-    return table;
+    return path;
 }
 
-/* By the look-up table that is named or lies beside the header, else in our own order. */
+/* By the scanner file of CASToR's that is named or lies beside the header, else as lr_castor_order has it. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;
@@ -290,11 +290,14 @@ static lr_status number_crystals(struct reader *reader)
     if (scanner == NULL) {
         return LR_OK;
     }
-    char *found = given == NULL ? find_table(reader) : NULL;
+    char *found = given == NULL ? find_scanner_file(reader, ".lut") : NULL;
+    if (given == NULL && found == NULL && scanner->castor_order == NULL) {
+        found = find_scanner_file(reader, ".geom");
+    }
     if (given != NULL || found != NULL) {
         const lr_status status =
-            lr_castor_table_match(given != NULL ? given : found, scanner, &reader->order,
-                                  &reader->num_crystals, reader->log);
+            lr_castor_file_match(given != NULL ? given : found, scanner, &reader->order,
+                                 &reader->num_crystals, reader->log);
         free(found);
         return status;
     }

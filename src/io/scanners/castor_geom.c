@@ -4,6 +4,7 @@
  * CASToR's generated geometry (.geom). Sources: iScannerPET.cc of CASToR 3.1.1 for keys, places and
  * the order of crystals. CASToR's frame is left-handed; its x is reversed here. */
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/path.h"
 #include "io/files/keyed_text.h"
 #include "io/files/output.h"
@@ -253,7 +254,16 @@ static lr_scanner *build(struct draft *draft)
     }
     list.crystals = draft->list.items;
     list.num_crystals = draft->list.count;
-    return lr_scanner_from_crystals(&list, NULL, NULL);
+    int *crystal_of = lr_alloc(list.num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
+    lr_scanner *scanner =
+        crystal_of != NULL ? lr_scanner_from_crystals(&list, crystal_of, NULL) : NULL;
+    if (scanner == NULL) {
+        free(crystal_of);
+    } else if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
+    return scanner;
 }
 
 lr_scanner *lr_geom_read(const char *path, const lr_log *log)
@@ -515,6 +525,14 @@ lr_status lr_geom_write(const char *path, const lr_scanner *scanner, const lr_lo
     }
     if (status == LR_OK) {
         lr_castor_tell_lost(path, scanner, true, log);
+        if (scanner->castor_order != NULL) {
+            lr_warn(
+                log,
+                "%s: CASToR numbers the crystals of this file otherwise than those of the file "
+                "that '%s' comes from: for events of the latter write .hscan, whose table keeps "
+                "their order",
+                path, scanner->name);
+        }
     }
     lr_ring_form_finish(&form);
     return status;

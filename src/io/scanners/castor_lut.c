@@ -205,7 +205,8 @@ static void forget_orientations(struct draft *draft)
 }
 
 /* By positions alone; orientations are taken where that makes no scanner. */
-static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list)
+static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_list *list,
+                                       int *crystal_of)
 {
     lr_scanner *scanner = NULL;
     lr_crystal *kept = lr_alloc(draft->num_crystals, sizeof(*kept), "crystals", list->log);
@@ -215,7 +216,7 @@ static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_lis
     const size_t bytes = (size_t)draft->num_crystals * sizeof(*kept);
     memcpy(kept, draft->crystals, bytes);
     forget_orientations(draft);
-    scanner = lr_listed_crystals_try(list);
+    scanner = lr_listed_crystals_try(list, crystal_of);
     memcpy(draft->crystals, kept, bytes);
     free(kept);
     if (scanner != NULL) {
@@ -229,14 +230,13 @@ static lr_scanner *create_by_positions(struct draft *draft, const lr_crystal_lis
 }
 
 /* Orientations that agree with the positions to a degree say which crystals belong together. */
-static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
+static lr_scanner *create(struct draft *draft, const lr_crystal_list *list, int *crystal_of)
 {
-    const bool agrees = draft->off <= agreement;
-    lr_scanner *scanner = agrees ? lr_listed_crystals_try(list) : create_by_positions(draft, list);
-    if (scanner == NULL && agrees) {
-        scanner = create_by_positions(draft, list);
+    lr_scanner *scanner = draft->off <= agreement ? lr_listed_crystals_try(list, crystal_of) : NULL;
+    if (scanner == NULL) {
+        scanner = create_by_positions(draft, list, crystal_of);
     }
-    return scanner != NULL ? scanner : lr_scanner_from_crystals(list, NULL, NULL);
+    return scanner != NULL ? scanner : lr_scanner_from_crystals(list, crystal_of, NULL);
 }
 
 /* The first module tells what sizes have been found. */
@@ -278,14 +278,19 @@ static lr_scanner *build(struct draft *draft)
                                   .source = "a CASToR look-up table",
                                   .infers_sizes = true,
                                   .log = draft->text.log};
-    lr_scanner *scanner = create(draft, &list);
-    if (scanner != NULL && set_rules(draft, scanner) != LR_OK) {
+    int *crystal_of =
+        lr_alloc(draft->num_crystals, sizeof(*crystal_of), "crystal numbers", list.log);
+    lr_scanner *scanner = crystal_of != NULL ? create(draft, &list, crystal_of) : NULL;
+    if (scanner == NULL) {
+        free(crystal_of);
+        return NULL;
+    }
+    if (lr_castor_order_keep(scanner, crystal_of, list.log) != LR_OK ||
+        set_rules(draft, scanner) != LR_OK) {
         lr_scanner_destroy(scanner);
         return NULL;
     }
-    if (scanner != NULL) {
-        tell_sizes(draft, scanner);
-    }
+    tell_sizes(draft, scanner);
     return scanner;
 }
 
@@ -315,10 +320,8 @@ static void fill_row(const lr_scanner *scanner, int crystal, unsigned char bytes
 {
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
-    const int within = crystal - scanner->first_crystal[m];
     double centre[3];
-    lr_module_crystal_centre(module, within % module->crystals[0], within / module->crystals[0],
-                             centre);
+    lr_scanner_crystal_centre(scanner, crystal, centre);
     for (int k = 0; k < 6; k++) {
         const double number = k < 3 ? centre[k] : -module->normal[k - 3];
         const float single = (float)(k % 3 == 0 ? -number : number);

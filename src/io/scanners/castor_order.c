@@ -4,9 +4,11 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/path.h"
 #include "base/vec.h"
 #include "io/files/keyed_text.h"
 #include "io/scanners/centre_index.h"
+#include "io/scanners/scanner_formats.h"
 #include "model/scanner/layers.h"
 
 #include <math.h>
@@ -59,7 +61,8 @@ static void find_places(const lr_scanner *scanner, struct place *places)
     }
 }
 
-lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log)
+/* The order of the files that we write. */
+static lr_status order_of_places(const lr_scanner *scanner, int *order, const lr_log *log)
 {
     const int count = scanner->num_crystals;
     struct place *places = lr_alloc(count, sizeof(*places), "places of crystals", log);
@@ -75,6 +78,39 @@ lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *l
     }
     free(places);
     return LR_OK;
+}
+
+lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log)
+{
+    if (scanner->castor_order == NULL) {
+        return order_of_places(scanner, order, log);
+    }
+    memcpy(order, scanner->castor_order, (size_t)scanner->num_crystals * sizeof(*order));
+    return LR_OK;
+}
+
+lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log)
+{
+    const int count = scanner->num_crystals;
+    int *usual = order != NULL ? lr_alloc(count, sizeof(*usual), "crystal numbers", log) : NULL;
+    lr_status status = order == NULL || usual != NULL ? LR_OK : LR_FAILED;
+    if (usual != NULL) {
+        memset(usual, 0, (size_t)count * sizeof(*usual));
+        for (int k = 0; k < count && status == LR_OK; k++) {
+            const int crystal = order[k];
+            status =
+                crystal >= 0 && crystal < count && usual[crystal]++ == 0 ? LR_OK : LR_BAD_INPUT;
+        }
+        status = status == LR_OK ? order_of_places(scanner, usual, log) : status;
+    }
+    if (status == LR_OK && order != NULL &&
+        memcmp(usual, order, (size_t)count * sizeof(*order)) != 0) {
+        scanner->castor_order = order;
+        order = NULL;
+    }
+    free(usual);
+    free(order);
+    return status;
 }
 
 void lr_castor_place(const int *order, int num_crystals, int *place)
@@ -121,104 +157,125 @@ void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps
     }
 }
 
-/* --- by a look-up table --- */
+/* --- by a scanner file --- */
 
 /* As far as a crystal list may be from the modules that it becomes. */
 static const double reach_mm = 0.1;
 
 enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };
 
-struct table {
+/* Centres of crystals by CASToR's numbers, in our frame. */
+struct listed {
     const char *path;
-    const lr_scanner *scanner;
+    const lr_scanner *scanner; /* in which they are looked for */
     const lr_log *log;
-    unsigned char *bytes; /* owned [count][ROW_BYTES] */
+    double (*places_mm)[3]; /* owned [count] */
     int count;
 };
 
-static void place_of(const struct table *table, int crystal, double place_mm[3])
+static lr_status take_places(struct listed *listed, int count)
 {
-    for (int k = 0; k < 3; k++) {
-        const unsigned char *at = table->bytes + (int64_t)crystal * ROW_BYTES + 4 * k;
+    listed->count = count;
+    listed->places_mm = lr_alloc(count, sizeof(*listed->places_mm), "crystal places", listed->log);
+    return listed->places_mm != NULL ? LR_OK : LR_FAILED;
+}
+
+static lr_status read_table(struct listed *listed)
+{
+    int64_t count = 0;
+    char *bytes =
+        lr_file_bytes(listed->path, (int64_t)MAX_CRYSTALS * ROW_BYTES, &count, listed->log);
+    if (bytes == NULL) {
+        return LR_BAD_INPUT;
+    }
+    lr_status status = LR_OK;
+    if (count == 0 || count % ROW_BYTES != 0) {
+        status = lr_error(listed->log, LR_BAD_INPUT,
+                          "%s: has %lld bytes, and a crystal of a CASToR look-up table %d: it is "
+                          "truncated, or no such table",
+                          listed->path, (long long)count, ROW_BYTES);
+    }
+    status = status == LR_OK ? take_places(listed, (int)(count / ROW_BYTES)) : status;
+    for (int n = 0; status == LR_OK && n < 3 * listed->count; n++) {
+        const int c = n / 3, k = n % 3;
+        const unsigned char *at = (const unsigned char *)bytes + (int64_t)c * ROW_BYTES + 4 * k;
         const uint32_t word =
             (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
         float value;
         memcpy(&value, &word, 4);
-        place_mm[k] = k == 0 ? -(double)value : (double)value;
+        listed->places_mm[c][k] = k == 0 ? -(double)value : (double)value;
     }
+    free(bytes);
+    return status;
 }
 
-static lr_status read_table(struct table *table)
+static lr_status read_geometry(struct listed *listed)
 {
-    int64_t bytes = 0;
-    table->bytes = (unsigned char *)lr_file_bytes(table->path, (int64_t)MAX_CRYSTALS * ROW_BYTES,
-                                                  &bytes, table->log);
-    if (table->bytes == NULL) {
-        return LR_BAD_INPUT;
+    lr_scanner *scanner = lr_geom_read(listed->path, listed->log);
+    int *order = scanner == NULL ? NULL
+                                 : lr_alloc(scanner->num_crystals, sizeof(*order),
+                                            "crystal numbers", listed->log);
+    lr_status status = scanner == NULL ? LR_BAD_INPUT : order == NULL ? LR_FAILED : LR_OK;
+    status = status == LR_OK ? take_places(listed, scanner->num_crystals) : status;
+    status = status == LR_OK ? lr_castor_order(scanner, order, listed->log) : status;
+    for (int c = 0; status == LR_OK && c < listed->count; c++) {
+        lr_scanner_crystal_centre(scanner, order[c], listed->places_mm[c]);
     }
-    if (bytes == 0 || bytes % ROW_BYTES != 0) {
-        return lr_error(table->log, LR_BAD_INPUT,
-                        "%s: has %lld bytes, and a crystal of a CASToR look-up table %d: it is "
-                        "truncated, or no such table",
-                        table->path, (long long)bytes, ROW_BYTES);
-    }
-    table->count = (int)(bytes / ROW_BYTES);
-    return LR_OK;
+    free(order);
+    lr_scanner_destroy(scanner);
+    return status;
 }
 
-static lr_status judge(const struct table *table, const struct lr_centre_index *index, int first,
+static lr_status judge(const struct listed *listed, const struct lr_centre_index *index, int first,
                        int lost)
 {
-    double place_mm[3];
     if (lost == 0) {
         return LR_OK;
     }
-    place_of(table, first, place_mm);
-    const bool all = lost == table->count;
-    lr_log_write(table->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
+    const double *place_mm = listed->places_mm[first];
+    const bool all = lost == listed->count;
+    lr_log_write(listed->log, all ? LR_LOG_ERROR : LR_LOG_WARNING, all ? LR_BAD_INPUT : LR_OK,
                  "%s: %d of its %d crystals are none of %s's, first the one at (%g, %g, %g) mm in "
                  "our frame, from which the nearest is %.4g mm away: %s",
-                 table->path, lost, table->count, table->scanner->name, place_mm[0], place_mm[1],
+                 listed->path, lost, listed->count, listed->scanner->name, place_mm[0], place_mm[1],
                  place_mm[2], lr_centre_index_distance(index, place_mm),
-                 all ? "the table is another scanner's" : "their events are left out");
+                 all ? "it is another scanner's" : "their events are left out");
     return all ? LR_BAD_INPUT : LR_OK;
 }
 
-static lr_status match_table(const struct table *table, const struct lr_centre_index *index,
-                             int *order)
+static lr_status match(const struct listed *listed, const struct lr_centre_index *index, int *order)
 {
     int lost = 0, first = -1;
-    for (int k = 0; k < table->count; k++) {
-        double place_mm[3];
-        place_of(table, k, place_mm);
+    for (int k = 0; k < listed->count; k++) {
+        const double *place_mm = listed->places_mm[k];
         const bool finite = isfinite(place_mm[0]) && isfinite(place_mm[1]) && isfinite(place_mm[2]);
         order[k] = finite ? lr_centre_index_find(index, place_mm, reach_mm) : -1;
         first = order[k] < 0 && lost == 0 ? k : first;
         lost += order[k] < 0;
     }
-    return judge(table, index, first, lost);
+    return judge(listed, index, first, lost);
 }
 
-lr_status lr_castor_table_match(const char *path, const lr_scanner *scanner, int **order,
-                                int *count, const lr_log *log)
+lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count,
+                               const lr_log *log)
 {
-    struct table table = {.path = path, .scanner = scanner, .log = log};
+    struct listed listed = {.path = path, .scanner = scanner, .log = log};
     struct lr_centre_index index = {0};
     *order = NULL;
-    lr_status status = read_table(&table);
+    lr_status status = lr_path_ends(path, ".geom") ? read_geometry(&listed) : read_table(&listed);
     if (status == LR_OK) {
-        *order = lr_alloc(table.count, sizeof(**order), "crystal numbers", log);
+        *order = lr_alloc(listed.count, sizeof(**order), "crystal numbers", log);
         status = *order != NULL ? lr_centre_index_init(&index, scanner, log) : LR_FAILED;
     }
     if (status == LR_OK) {
-        status = match_table(&table, &index, *order);
+        status = match(&listed, &index, *order);
         lr_centre_index_finish(&index);
     }
     if (status != LR_OK) {
         free(*order);
         *order = NULL;
     }
-    *count = table.count;
-    free(table.bytes);
+    *count = listed.count;
+    free(listed.places_mm);
     return status;
 }

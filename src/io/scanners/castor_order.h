@@ -5,16 +5,22 @@
 
 #include <lr/scanner.h>
 
-/* How CASToR numbers the crystals of a scanner that we write for it: layer by layer,
- * ring by ring, azimuth by azimuth. Rings are those of lr_module.first_crystal_ring and ascend with
+/* How CASToR numbers the crystals of a scanner: as in the file that it comes from, where it has such an order
+ * (lr_scanner.castor_order), else as in the files that we write for it: layer by layer,
+ * ring by ring, azimuth by azimuth. Rings are then those of lr_module.first_crystal_ring and ascend with
  * z; around a ring, places ascend (in our frame from +x towards +y, beginning with place 0), and
- * crystals within a place ascend along its u axis. This is the order of the .lut that we write, and
- * of the one that CASToR makes of our .geom. Scanners without places keep their own
+ * crystals within a place ascend along its u axis. Scanners without places keep their own
  * numbers within each layer.
  *
  * order: [num_crystals], order[k] = our number of CASToR's crystal k.
  * errors: LR_FAILED without memory, logged. */
 lr_status lr_castor_order(const lr_scanner *scanner, int *order, const lr_log *log);
+
+/* Hands a scanner that was just read the order of its file, which it owns from now on, whatever happens; one that
+ * it would have without is not kept.
+ * order: [num_crystals], or NULL, which changes nothing.
+ * errors: LR_BAD_INPUT for one that does not name each crystal once, which is not logged; LR_FAILED. */
+lr_status lr_castor_order_keep(lr_scanner *scanner, int *order, const lr_log *log);
 
 /* The other way round: place[crystal] = CASToR's number of our crystal. */
 void lr_castor_place(const int *order, int num_crystals, int *place);
@@ -24,13 +30,14 @@ void lr_castor_place(const int *order, int num_crystals, int *place);
 void lr_castor_tell_lost(const char *path, const lr_scanner *scanner, bool keeps_places,
                          const lr_log *log);
 
-/* Reads the look-up table (.lut, .glut) of a scanner of CASToR's and finds each of its crystals in
+/* Reads a scanner file of CASToR's (the table .lut or .glut, or a .geom) and finds each of its crystals in
  * ours: order[k] = our number of crystal k, -1 where ours has none within 0.1 mm, which is told in
- * a warning. The table's frame is left-handed: its x is ours reversed. Memory: 1.2 times the file.
+ * a warning. The frame of such files is left-handed: its x is ours reversed. Memory: 1.2 times a table, 200 bytes
+ * a crystal of a .geom.
  *
  * order: set to an array, to be freed; NULL on failure.
- * errors: LR_BAD_INPUT for a table that is none, and one of which no crystal is found. */
-lr_status lr_castor_table_match(const char *path, const lr_scanner *scanner, int **order,
-                                int *count, const lr_log *log);
+ * errors: LR_BAD_INPUT for a file that is none, and one of which no crystal is found. */
+lr_status lr_castor_file_match(const char *path, const lr_scanner *scanner, int **order, int *count,
+                               const lr_log *log);
 
 #endif

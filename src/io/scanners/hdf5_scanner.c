@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/scanners/castor_order.h"
 #include "model/scanner/layers.h"
 
 #include <lr/io.h>
@@ -107,6 +108,10 @@ bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
     const int count = columns_of(lr_scanner_num_layers(scanner) > 1);
     for (int c = 0; c < count && done; c++) {
         done = put_column(group, scanner, &columns[c]);
+    }
+    if (scanner->castor_order != NULL && done) {
+        done = lr_hdf5_put_array(group, "castor_order", H5T_NATIVE_INT,
+                                 (int64_t[2]){scanner->num_crystals, 0}, scanner->castor_order);
     }
     return H5Gclose(group) >= 0 && done;
 }
@@ -355,6 +360,31 @@ static lr_scanner *make_scanner(const struct lr_hdf5_input *in, const lr_module 
     return lr_scanner_create(&params);
 }
 
+static lr_status read_castor_order(const struct lr_hdf5_input *in, lr_scanner *scanner)
+{
+    static const char name[] = "/scanner/castor_order";
+    int64_t shape[2];
+    if (!lr_hdf5_has(in, name)) {
+        return LR_OK;
+    }
+    LR_TRY(lr_hdf5_shape(in, name, true, shape, 1));
+    int *order = shape[0] == scanner->num_crystals
+                     ? lr_alloc(shape[0], sizeof(*order), "crystal numbers", in->log)
+                     : NULL;
+    lr_status status = order != NULL ? lr_hdf5_get(in, name, LR_HDF5_INT32, shape, order)
+                       : shape[0] == scanner->num_crystals ? LR_FAILED
+                                                           : LR_BAD_INPUT;
+    if (status == LR_OK) {
+        status = lr_castor_order_keep(scanner, order, in->log);
+        order = NULL;
+    }
+    free(order);
+    return status != LR_BAD_INPUT
+               ? status
+               : lr_error(in->log, LR_BAD_INPUT, "%s in %s must name each of the %d crystals once",
+                          name, in->path, scanner->num_crystals);
+}
+
 lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
 {
     int64_t shape[2];
@@ -375,7 +405,8 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
         status = read_column(in, &columns[c], modules, num_modules);
     }
     lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
-    if (scanner != NULL && lr_hdf5_input_check(in) != LR_OK) {
+    if (scanner != NULL &&
+        (read_castor_order(in, scanner) != LR_OK || lr_hdf5_input_check(in) != LR_OK)) {
         lr_scanner_destroy(scanner);
         scanner = NULL;
     }

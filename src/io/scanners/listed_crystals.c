@@ -36,10 +36,10 @@ static void write_but_errors(void *user, lr_log_level level, lr_status status, c
     }
 }
 
-lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list)
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of)
 {
     lr_crystal_list kept = *list, trial = *list;
     const lr_log log = {write_but_errors, &kept};
     trial.log = &log;
-    return lr_scanner_from_crystals(&trial, NULL, NULL);
+    return lr_scanner_from_crystals(&trial, crystal_of, NULL);
 }

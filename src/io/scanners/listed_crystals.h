@@ -28,6 +28,6 @@ lr_status lr_listed_crystals_check(double count, const char *path, const lr_log 
 
 /* lr_scanner_from_crystals, without a sentence where it fails: for a list that may be read in
  * another way. Warnings go to the list's log. */
-lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list);
+lr_scanner *lr_listed_crystals_try(const lr_crystal_list *list, int *crystal_of);
 
 #endif

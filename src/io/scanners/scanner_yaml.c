@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "io/files/yaml.h"
+#include "io/scanners/castor_order.h"
 #include "io/scanners/yaml_crystals.h"
 #include "model/scanner/layers.h"
 #include "model/scanner/scanner_ring.h"
@@ -23,7 +24,7 @@ static const double max_tilt_rad = 1e-3;
 /* A scanner being read. */
 struct draft {
     const struct lr_yaml *yaml;
-    struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified;
+    struct lr_yaml_entry ring, module, modules, coincidence, tof, source, unverified, castor;
     struct lr_yaml_entry crystals, layer_list; /* of `module` */
     struct fy_node *module_difference, *ring_difference;
     char *name;
@@ -450,6 +451,7 @@ static lr_status read_draft(struct draft *draft)
         {"tof", NULL, LR_YAML_NODE, false, &draft->tof.value, &draft->tof.key},
         {"source", NULL, LR_YAML_NODE, false, &draft->source.value, &draft->source.key},
         {"unverified", NULL, LR_YAML_NODE, false, &draft->unverified.value, &draft->unverified.key},
+        {"castor_order", NULL, LR_YAML_NODE, false, &draft->castor.value, &draft->castor.key},
     };
     draft->text.what = "a text";
     draft->text.log = lr_yaml_log(draft->yaml);
@@ -502,6 +504,55 @@ static lr_status check_places(const struct draft *draft)
                                 count, places - 1);
 }
 
+/* Runs of crystals, the first and the last number of each. */
+static lr_status read_castor_order(const struct draft *draft, lr_scanner *scanner)
+{
+    const struct lr_yaml *yaml = draft->yaml;
+    struct fy_node *list = draft->castor.value, *item;
+    void *iterator = NULL;
+    int count = 0, ends[2], num_ends = 0;
+    const struct lr_yaml_field field = {"castor_order", NULL, LR_YAML_INDEX, true, ends, NULL};
+    const struct lr_yaml_field last = {"castor_order", NULL, LR_YAML_INDEX, true, ends + 1, NULL};
+    if (list == NULL || !fy_node_is_sequence(list)) {
+        return lr_yaml_error(yaml, draft->castor.key,
+                             "'castor_order' must be a list of crystal numbers, the first and the "
+                             "last of each run");
+    }
+    int *order =
+        lr_alloc(scanner->num_crystals, sizeof(*order), "crystal numbers", lr_yaml_log(yaml));
+    lr_status status = order != NULL ? LR_OK : LR_FAILED;
+    while (status == LR_OK && (item = fy_node_sequence_iterate(list, &iterator)) != NULL) {
+        status = lr_yaml_read_value(yaml, num_ends == 0 ? &field : &last, item, draft->castor.key);
+        num_ends = (num_ends + 1) % 2;
+        if (num_ends != 0 || status != LR_OK) {
+            continue;
+        }
+        const int step = ends[1] < ends[0] ? -1 : 1;
+        for (int c = ends[0]; c != ends[1] + step && count <= scanner->num_crystals; c += step) {
+            if (count < scanner->num_crystals) {
+                order[count] = c;
+            }
+            count++;
+        }
+    }
+    if (status != LR_OK) {
+        free(order);
+        return status;
+    }
+    if (count != scanner->num_crystals || num_ends != 0) {
+        free(order);
+        status = LR_BAD_INPUT;
+    } else {
+        status = lr_castor_order_keep(scanner, order, lr_yaml_log(yaml));
+    }
+    return status != LR_BAD_INPUT
+               ? status
+               : lr_yaml_error(yaml, draft->castor.key,
+                               "'castor_order' must name each of the %d crystals once, by the "
+                               "first and the last number of each run",
+                               scanner->num_crystals);
+}
+
 static lr_scanner *create_scanner(struct draft *draft)
 {
     struct placed_log placed = place_log(draft);
@@ -512,8 +563,15 @@ static lr_scanner *create_scanner(struct draft *draft)
     if (check_places(draft) != LR_OK) {
         return NULL;
     }
-    return draft->ring.key != NULL ? lr_scanner_create_ring(&draft->params, &draft->description)
-                                   : lr_scanner_create(&draft->params);
+    lr_scanner *scanner = draft->ring.key != NULL
+                              ? lr_scanner_create_ring(&draft->params, &draft->description)
+                              : lr_scanner_create(&draft->params);
+    if (scanner != NULL && draft->castor.key != NULL &&
+        read_castor_order(draft, scanner) != LR_OK) {
+        lr_scanner_destroy(scanner);
+        scanner = NULL;
+    }
+    return scanner;
 }
 
 /* Hands everything that was read over. */

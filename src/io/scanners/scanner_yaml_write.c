@@ -177,6 +177,26 @@ static void put_lines(struct lr_output *output, const char *source, bool marked)
     }
 }
 
+/* Runs of crystals that follow each other, up or down: the first and the last of each. */
+static void put_castor_order(struct lr_output *output, const lr_scanner *scanner)
+{
+    const int *order = scanner->castor_order, count = scanner->num_crystals;
+    int runs = 0;
+    for (int first = 0, last; order != NULL && first < count; first = last + 1, runs++) {
+        last = first;
+        const int step = first + 1 < count && order[first + 1] < order[first] ? -1 : 1;
+        while (last + 1 < count && order[last + 1] == order[last] + step) {
+            last++;
+        }
+        lr_yaml_put(output, "%s%d, %d",
+                    runs == 0       ? "castor_order: ["
+                    : runs % 8 == 0 ? ",\n  "
+                                    : ", ",
+                    order[first], order[last]);
+    }
+    lr_yaml_put(output, runs > 0 ? "]\n" : "");
+}
+
 lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, const lr_log *log)
 {
     struct lr_output output;
@@ -199,5 +219,6 @@ lr_status lr_scanner_yaml_write(const char *path, const lr_scanner *scanner, con
     }
     put_lines(&output, scanner->source, false);
     put_lines(&output, scanner->source, true);
+    put_castor_order(&output, scanner);
     return lr_output_finish(&output);
 }

@@ -149,12 +149,12 @@ static void look_at_axis(struct lr_listed_crystals *list)
 /* Crystals that make no flat panels are taken as they are: lines of them along the axis. */
 static lr_scanner *create(struct draft *draft, const lr_crystal_list *list)
 {
-    lr_scanner *scanner = lr_listed_crystals_try(list);
+    lr_scanner *scanner = lr_listed_crystals_try(list, NULL);
     if (scanner != NULL) {
         return scanner;
     }
     look_at_axis(&draft->list);
-    scanner = lr_listed_crystals_try(list);
+    scanner = lr_listed_crystals_try(list, NULL);
     if (scanner == NULL) {
         for (int c = 0; c < draft->list.count; c++) {
             memset(draft->list.items[c].axes, 0, sizeof(draft->list.items[c].axes));

@@ -109,6 +109,7 @@ void lr_scanner_destroy(lr_scanner *scanner)
     free(scanner->source);
     free(scanner->modules);
     free(scanner->first_crystal);
+    free(scanner->castor_order);
     free(scanner);
 }
 
@@ -143,13 +144,19 @@ void lr_module_crystal_centre(const lr_module *module, int p, int q, double cent
     vec_add_scaled(centre_mm, along_v, module->v, centre_mm);
 }
 
-void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
+void lr_scanner_crystal_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
 {
     const int m = lr_scanner_module_of(scanner, crystal);
     const lr_module *module = &scanner->modules[m];
     const int place = crystal - scanner->first_crystal[m];
     lr_module_crystal_centre(module, place % module->crystals[0], place / module->crystals[0],
                              centre_mm);
+}
+
+void lr_scanner_hit_centre(const lr_scanner *scanner, int crystal, double centre_mm[3])
+{
+    const lr_module *module = &scanner->modules[lr_scanner_module_of(scanner, crystal)];
+    lr_scanner_crystal_centre(scanner, crystal, centre_mm);
     vec_add_scaled(centre_mm, 0.5 * module->depth_mm - scanner->detection_depth_mm, module->normal,
                    centre_mm);
 }
