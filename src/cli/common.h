@@ -54,6 +54,7 @@ extern const struct cli_option common_general_options[];
 struct setup {
     struct report *report;
     const char *verb; /* whose it is */
+    lr_store store;   /* --store, which an operator that only forecasts does not do */
     bool dry_run;     /* --dry-run: what is asked for is only to be forecast (forecast.h) */
     lr_scanner *scanner;
     lr_lors *lors;

@@ -134,7 +134,8 @@ lr_status forecast_projections(struct setup *setup, const struct forecast_projec
         (is_soon_done(setup, work) || report->quiet || !(report->terminal || report->verbose))) {
         return LR_OK; /* nobody reads what a trial of a second would tell */
     }
-    CLI_TRY(lr_operator_forecast_projections(setup->op, work->projections, &forecast));
+    CLI_TRY(
+        lr_operator_forecast_projections(setup->op, work->projections, setup->store, &forecast));
     total.memory_bytes = forecast.memory_bytes + work->array_bytes + (double)common_peak_memory();
     total.seconds = forecast.seconds;
     total.is_most = forecast.is_most;

@@ -87,7 +87,6 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
         .deterministic = args_has(args, "--deterministic"),
         .penetration = args_has(args, "--penetration"),
-        .store = (lr_store)args_word(args, "--store", stores, (int)store),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
@@ -96,6 +95,8 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
     };
     setup->verb = args->syntax->verb;
     setup->dry_run = args_has(args, "--dry-run");
+    setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
+    setup->params.store = setup->dry_run ? LR_STORE_NO : setup->store;
     read_samples(args, &setup->params);
     if (setup->params.mode == LR_MODE_EXACT && args_has(args, "--rays")) {
         report_warn(setup->report,

@@ -36,12 +36,13 @@ LR_API lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *
                                            lr_forecast *forecast);
 
 /* The same of projections of all LORs, forward or back: 1 for a sensitivity, 2 for an iteration of
- * ML-EM with dense data. The rate is that of `auto` or, where a backend was named, a trial of about
+ * ML-EM with dense data. `store`: whether the operator that does the work is to keep its matrix, so that one which
+ * keeps none can tell what making it takes. The rate is that of `auto` or, where a backend was named, a trial of about
  * a second, kept in a file (docs/formats/sessions.md, "Speeds kept between runs").
  * errors: LR_CANCELLED; LR_FAILED for a grid whose projections need more memory than is free, which
  * they answer too; LR_USAGE for an operator of the family direct. */
 LR_API lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
-                                                  lr_forecast *forecast);
+                                                  lr_store store, lr_forecast *forecast);
 
 /* Cuts 0 .. num - 1 into part[1] runs whose costs (at least 0, num of them) come nearest to equal, each
  * of one number at least, and gives the part[0]-th, 1 <= part[0] <= part[1] <= num, which ends before

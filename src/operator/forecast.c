@@ -170,7 +170,30 @@ lr_status lr_operator_forecast_rows(lr_operator *op, const lr_rows_work *work,
     return LR_OK;
 }
 
-lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
+/* Making the matrix first, where that is asked for or takes less time. */
+static lr_status weigh_matrix(struct lr_operator *op, double projections, lr_store store,
+                              lr_forecast *forecast)
+{
+    const lr_rows_work all = {.choice = {.end = op->info.num_voxels}};
+    const struct lr_stored_wish wish = {.projections = store == LR_STORE_AUTO ? projections : 0.0};
+    lr_forecast rows;
+    if (store == LR_STORE_NO || (store == LR_STORE_AUTO && op->backend.is_gpu) ||
+        op->params.lors->count >= LR_STORED_MOST_LORS || !lr_stored_may_pay(&wish)) {
+        return LR_OK;
+    }
+    LR_TRY(lr_operator_forecast_rows(op, &all, &rows));
+    const double bytes = LR_STORED_ELEMENT_BYTES * rows.elements;
+    const double seconds =
+        rows.seconds + projections * lr_stored_seconds((int64_t)bytes, op->info.threads);
+    if (store == LR_STORE_YES || seconds < forecast->seconds) {
+        forecast->seconds = seconds;
+        forecast->memory_bytes += bytes;
+        forecast->is_most = false;
+    }
+    return LR_OK;
+}
+
+lr_status lr_operator_forecast_projections(lr_operator *op, double projections, lr_store store,
                                            lr_forecast *forecast)
 {
     *forecast = (lr_forecast){0};
@@ -191,5 +214,5 @@ lr_status lr_operator_forecast_projections(lr_operator *op, double projections,
     forecast->is_most = op->voxel_us_is_most;
     forecast->seconds =
         0.5e-6 * op->voxel_us * (double)op->info.num_voxels * projections; /* half is one way */
-    return LR_OK;
+    return weigh_matrix(op, projections, store, forecast);
 }

@@ -28,8 +28,6 @@ enum { SAMPLE_ROWS = 48 };
  * bytes each, 2 of another machine 3.2e9 (docs/performance.md). */
 #define READ_BYTES_S 1.6e9
 
-#define MAX_LORS ((int64_t)1 << 32)
-
 /* Steps of this share of the rows, taken modulo one, spread evenly and keep clear of the grid's
  * own periods. */
 #define GOLDEN_SHARE 0.6180339887498949
@@ -409,7 +407,7 @@ lr_status lr_stored_wrap(struct lr_backend *backend, const struct lr_backend_par
                          const struct lr_stored_wish *wish, struct lr_stored_size *size)
 {
     *size = (struct lr_stored_size){0};
-    if (params->lors->count >= MAX_LORS) {
+    if (params->lors->count >= LR_STORED_MOST_LORS) {
         return decline_count(params, wish);
     }
     if (!lr_stored_may_pay(wish)) {

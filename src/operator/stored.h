@@ -21,6 +21,10 @@ struct lr_stored_wish {
     struct lr_progress_filter *progress_filter; /* what params->progress belongs to */
 };
 
+/* More cannot be numbered, and what an element of the matrix takes. */
+#define LR_STORED_MOST_LORS ((int64_t)1 << 32)
+#define LR_STORED_ELEMENT_BYTES 8.0
+
 /* Whether a matrix may pay at all: making it takes longer than projecting once, and so do both of
  * less than two projections. Few events are projected alone, and need all LORs for the sensitivity
  * only. */

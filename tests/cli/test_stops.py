@@ -252,6 +252,16 @@ class Forecast(ProgramTest):
             self.assertGreater(found["forecast"]["seconds"], 0)
         self.assertEqual(sorted(os.listdir(self.folder)), ["ring.yaml", "y.h5"])
 
+    def test_a_forecast_makes_no_matrix(self):
+        """It counts what making it takes, and its memory: eight bytes an element."""
+        self.expected_counts()
+        recon = ["recon", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "2,2,2", "--data", "y.h5", "-o", "x.nii",
+                 "--dry-run"]
+        kept, anew = (self.json(*recon, "--store", store) for store in ("yes", "no"))
+        matrix = self.json("matrix", *self.on_ring, "--grid", "12,12,6", "--voxel-mm", "2,2,2", "-o", "m.h5")
+        self.assertAlmostEqual(kept["forecast"]["memory_bytes"] - anew["forecast"]["memory_bytes"],
+                               8 * matrix["elements"], delta=4 * matrix["elements"] + 5e6)
+
 
 class Bar(ProgramTest):
     """One line for a whole reconstruction."""

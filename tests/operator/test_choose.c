@@ -303,7 +303,7 @@ static lr_forecast forecast_of(struct world *world, double point_us)
     line_up(point_us, 20, 100);
     lr_operator *op = lr_operator_create_among(&world->params, choices, 3);
     assert_non_null(op);
-    assert_int_equal(lr_operator_forecast_projections(op, 2.0, &forecast), LR_OK);
+    assert_int_equal(lr_operator_forecast_projections(op, 2.0, LR_STORE_NO, &forecast), LR_OK);
     lr_operator_destroy(op);
     return forecast;
 }
