@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "common.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <lr/vector.h>
@@ -224,6 +225,57 @@ lr_status common_make_folder(struct report *report, const char *path)
                         reason == EEXIST   ? "a file has that name: give another"
                         : reason == ENOENT ? "the folder above it is not there: make that first"
                                            : strerror(reason));
+}
+
+/* Each file of the part: moved into the folder, or removed. */
+static lr_status empty_part(const struct common_folder *folder, struct report *report, bool moves)
+{
+    DIR *files = opendir(folder->part);
+    const struct dirent *file;
+    lr_status status = LR_OK;
+    while (files != NULL && (file = readdir(files)) != NULL) {
+        char from[PATH_MAX + 256], to[PATH_MAX + 256];
+        snprintf(from, sizeof(from), "%s/%s", folder->part, file->d_name);
+        snprintf(to, sizeof(to), "%s/%s", folder->path, file->d_name);
+        if (moves && status == LR_OK && file->d_name[0] != '.' && rename(from, to) != 0) {
+            status =
+                report_error(report, LR_FAILED, "%s cannot be written: %s", to, strerror(errno));
+        } else if (!moves) {
+            unlink(from);
+        }
+    }
+    if (files != NULL) {
+        closedir(files);
+    }
+    return status;
+}
+
+lr_status common_folder_begin(struct common_folder *folder, struct report *report, const char *path)
+{
+    folder->path = path;
+    folder->is_new = access(path, F_OK) != 0;
+    snprintf(folder->part, sizeof(folder->part), "%s/.part", path);
+    CLI_TRY(common_make_folder(report, path));
+    const lr_status status = common_make_folder(report, folder->part);
+    if (status == LR_OK) {
+        return empty_part(folder, report, false); /* of a run that was killed */
+    }
+    if (folder->is_new) {
+        rmdir(path);
+    }
+    return status;
+}
+
+lr_status common_folder_end(const struct common_folder *folder, struct report *report,
+                            lr_status status)
+{
+    status = status == LR_OK ? empty_part(folder, report, true) : status;
+    (void)empty_part(folder, report, false);
+    rmdir(folder->part);
+    if (status != LR_OK && folder->is_new) {
+        rmdir(folder->path);
+    }
+    return status;
 }
 
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)

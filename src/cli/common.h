@@ -186,6 +186,18 @@ int64_t common_peak_memory(void);
 /* Creates a folder unless it is there. */
 lr_status common_make_folder(struct report *report, const char *path);
 
+/* A folder whose files appear together, or not at all: they are written into a folder in it, `part`, and
+ * moved when all are good. It is created unless it is there, and removed again where nothing comes. */
+struct common_folder {
+    const char *path;
+    bool is_new;
+    char part[PATH_MAX - 256];
+};
+lr_status common_folder_begin(struct common_folder *folder, struct report *report,
+                              const char *path);
+lr_status common_folder_end(const struct common_folder *folder, struct report *report,
+                            lr_status status);
+
 /* Uniform in 0 <= x < 1: number `index` of the sequence that the seed begins. */
 double common_random(uint64_t seed, int64_t index);
 

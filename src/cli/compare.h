@@ -37,7 +37,7 @@ struct compare {
 lr_status compare_run(struct cli_args *args);
 
 /* Writes the picture and the arrays into the folder. */
-lr_status compare_write(const struct compare *compare);
+lr_status compare_write(struct compare *compare);
 
 /* The table, or its JSON. */
 void compare_report(const struct compare *compare);

@@ -229,18 +229,23 @@ static lr_status write_picture(const struct compare *compare)
     return status;
 }
 
-lr_status compare_write(const struct compare *compare)
+lr_status compare_write(struct compare *compare)
 {
     struct table table;
+    struct common_folder folder;
     lr_status status = make_table(compare, &table);
     if (status == LR_OK) {
-        status = common_make_folder(compare->setup.report, compare->folder);
+        status = common_folder_begin(&folder, compare->setup.report, compare->folder);
     }
     if (status == LR_OK) {
+        compare->folder = folder.part;
         status = write_arrays(&table);
+        status = status == LR_OK ? write_picture(compare) : status;
+        compare->folder = folder.path;
+        status = common_folder_end(&folder, compare->setup.report, status);
     }
     free_table(&table);
-    return status == LR_OK ? write_picture(compare) : status;
+    return status;
 }
 
 /* --- the table --- */

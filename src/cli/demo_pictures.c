@@ -127,6 +127,7 @@ static lr_status draw_voxels(struct demo *demo, struct album *album, struct setu
     CLI_TRY(open_setup(demo, NULL, &setups[0]));
     note_backend(demo, &setups[0]);
     CLI_TRY(open_setup(demo, water, &setups[1]));
+    CLI_TRY(common_make_folder(demo->setup.report, demo->folder)); /* what is asked makes sense */
     for (int which = 0; which < NUM_VOXELS; which++) {
         CLI_TRY(add_voxel(demo, album, setups, which));
     }

@@ -129,11 +129,14 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     if (args.help) {
         rank == 0 ? args_print_help(verb->syntax) : (void)0;
     } else if (status == LR_OK) {
-        stop_catch_signals();
         status = verb->run(&args);
     }
     args_finish(&args);
-    return report_exit_code(report, flush_output(report, status));
+    status = flush_output(report, status);
+    if (status == LR_OK && stop_is_asked()) {
+        report_info(report, "the signal to stop came when the work was done: it is complete");
+    }
+    return report_exit_code(report, status);
 }
 
 /* The same words for the verb's own program, which has this one's standard files and signals. */
@@ -141,6 +144,10 @@ static int become_program(struct program *program, const struct cli_verb *verb)
 {
     char path[PATH_MAX];
     if (lr_helper_find(verb->syntax->program, path)) {
+        stop_hold_signals();
+        if (stop_is_asked()) {
+            return report_exit_code(&program->report, LR_CANCELLED);
+        }
         execv(path, program->argv);
         report_error(&program->report, LR_FAILED, "%s cannot be started: %s", path,
                      strerror(errno));
@@ -200,6 +207,7 @@ int program_main(const struct cli_verb *const *verbs, char *const *argv)
 {
     static char *const nothing[] = {NULL, NULL};
     struct program program = {.verbs = verbs, .argv = argv[0] != NULL ? argv : nothing};
+    stop_catch_signals();
     report_init(&program.report);
     atexit(catch_exit);
     const int code = run(&program);

@@ -100,17 +100,43 @@ static void catch_ticks(void)
     has_timer = timer_create(CLOCK_MONOTONIC, &event, &timer) == 0;
 }
 
+static const int asking[] = {SIGINT, SIGTERM, SIGHUP};
+enum { NUM_ASKING = sizeof(asking) / sizeof(asking[0]) };
+
+static void hold_back(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    for (int k = 0; k < NUM_ASKING; k++) {
+        sigaddset(&set, asking[k]);
+    }
+    sigprocmask(how, &set, NULL);
+}
+
 void stop_catch_signals(void)
 {
-    struct sigaction action = {.sa_handler = on_signal};
+    struct sigaction action = {.sa_handler = on_signal}, before;
     action.sa_flags = (int)SA_RESETHAND; /* the second one has its usual effect */
     sigemptyset(&action.sa_mask);
     is_terminal = isatty(STDERR_FILENO) == 1;
     catch_ticks();
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    action.sa_handler = SIG_IGN; /* a file that grows beyond ulimit -f is an error of its write */
-    sigaction(SIGXFSZ, &action, NULL);
+    for (int k = 0; k < NUM_ASKING; k++) {
+        const bool is_ignored = asking[k] == SIGHUP && sigaction(SIGHUP, NULL, &before) == 0 &&
+                                before.sa_handler == SIG_IGN; /* nohup */
+        if (!is_ignored) {
+            sigaction(asking[k], &action, NULL);
+        }
+    }
+    action.sa_handler =
+        SIG_IGN; /* what cannot be written is an error of its write: a file beyond */
+    sigaction(SIGXFSZ, &action, NULL); /* ulimit -f, a pipe whose reader has gone */
+    sigaction(SIGPIPE, &action, NULL);
+    hold_back(SIG_UNBLOCK);
+}
+
+void stop_hold_signals(void)
+{
+    hold_back(SIG_BLOCK);
 }
 
 bool stop_is_asked(void)

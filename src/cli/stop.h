@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What the program answers to Ctrl-C and SIGTERM. Work is asked to stop at its next progress report;
+ * What the program answers to Ctrl-C, SIGTERM and SIGHUP (a terminal that is closed). Work is asked to stop at its next progress report;
  * where none comes within 1.5 s the program ends all the same, with the same words and exit code.
  * Files that are not complete have no name and leave nothing. */
 #ifndef LR_CLI_STOP_H
@@ -11,6 +11,10 @@
 
 /* From here on the first signal asks to stop; a second of its kind ends the program at once. */
 void stop_catch_signals(void);
+
+/* Signals wait from here on, also those that ask a program that takes this one's place, until it catches
+ * them. */
+void stop_hold_signals(void);
 
 /* Whether a signal came. */
 bool stop_is_asked(void);

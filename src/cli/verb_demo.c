@@ -235,7 +235,6 @@ static lr_status run_demo(struct demo *demo)
     if (demo->quick) {
         report_info(demo->setup.report, "--quick: coarse voxels, few counts and iterations");
     }
-    CLI_TRY(common_make_folder(demo->setup.report, demo->folder));
     CLI_TRY(open_scanner(demo));
     CLI_TRY(draw_phantom(demo));
     CLI_TRY(demo_correspondence(demo));

@@ -162,18 +162,28 @@ static lr_status write_record(const struct work *work)
     return common_text_write(&text, work->setup.report, path);
 }
 
-static lr_status write_all(struct work *work)
+static lr_status write_files(struct work *work)
 {
     const double high = highest_weight(work);
-    CLI_TRY(common_make_folder(work->setup.report, work->folder));
     for (int k = 0; k < work->num_shots; k++) {
         const struct shot *shot = &work->shots[k];
         CLI_TRY(write_numbers(work, shot));
         CLI_TRY(write_view(work, shot, LR_VIEW_CRYSTALS, high));
         CLI_TRY(write_view(work, shot, LR_VIEW_WEIGHTS, high));
+        CLI_TRY(stop_is_asked() ? LR_CANCELLED : LR_OK);
     }
     CLI_TRY(write_record(work));
     return write_sheet(work);
+}
+
+static lr_status write_all(struct work *work)
+{
+    struct common_folder folder;
+    CLI_TRY(common_folder_begin(&folder, work->setup.report, work->folder));
+    work->folder = folder.part;
+    const lr_status status = write_files(work);
+    work->folder = folder.path;
+    return common_folder_end(&folder, work->setup.report, status);
 }
 
 static void report_result(const struct work *work)

@@ -44,7 +44,7 @@ struct server {
 
 /* --- the process --- */
 
-/* Ctrl-C is for who asks, and then closes the socket; it is blocked until it is ignored. */
+/* Signals to stop are for who asks, and then closes the socket; they are blocked until they are ignored. */
 static void reset_signals(void)
 {
     sigset_t none;
@@ -52,6 +52,8 @@ static void reset_signals(void)
         signal(number, SIG_DFL);
     }
     signal(SIGINT, SIG_IGN);
+    signal(SIGTERM, SIG_IGN);
+    signal(SIGHUP, SIG_IGN);
     signal(SIGPIPE, SIG_IGN);
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);

@@ -133,24 +133,85 @@ class Recon(ProgramTest):
 
 
 class Stop(ProgramTest):
-    def test_interrupt_keeps_the_last_iteration(self):
-        data = self.expected_counts()
-        process = subprocess.Popen(
-            [self.program, "recon", *self.on_ring, *GRID, "--data", data, "--iterations",
-             "100000", "-o", self.path("x.nii")],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    def begin(self, *arguments, **options):
+        process = subprocess.Popen([self.program, *map(str, arguments)], cwd=self.folder, text=True,
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, **options)
+        self.addCleanup(process.kill)
+        return process
+
+    def begin_recon(self, until="iteration 2:", **options):
+        process = self.begin("recon", *self.on_ring, *GRID, "--data", self.expected_counts(), "--iterations",
+                             100000, "-o", self.path("x.nii"), **options)
         seen = ""
-        while "iteration 2:" not in seen:
+        while until not in seen:
             line = process.stderr.readline()
             self.assertNotEqual(line, "", f"ended early: {seen}")
             seen += line
-        process.send_signal(signal.SIGINT)
-        _, rest = process.communicate(timeout=HANG_S)
-        self.assertEqual(process.returncode, 1, rest)
-        self.assertIn("stopped", rest)
-        finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
-        self.assertGreaterEqual(finished, 2)
-        self.assertGreater(sum(read_nifti(self.path("x.nii"))[3]), 0)
+        return process
+
+    def test_signals_keep_the_last_iteration(self):
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            with self.subTest(number):
+                process = self.begin_recon()
+                process.send_signal(number)
+                _, rest = process.communicate(timeout=HANG_S)
+                self.assertEqual(process.returncode, 1, rest)
+                self.assertTrue(rest.endswith("loraster: stopped\n"), rest)
+                finished = int(re.search(r"stopped after iteration (\d+)", rest).group(1))
+                self.assertGreaterEqual(finished, 2)
+                self.assertGreater(sum(read_nifti(self.path("x.nii"))[3]), 0)
+                os.remove(self.path("x.nii"))
+
+    def test_nohup(self):
+        """Whoever has started it may have said that a closed terminal is not meant."""
+        process = self.begin_recon(preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+        process.send_signal(signal.SIGHUP)
+        self.assertIn("iteration", process.stderr.readline())
+        process.send_signal(signal.SIGTERM)
+        self.assertIn("stopped", process.communicate(timeout=HANG_S)[1])
+
+    @staticmethod
+    def catches(pid):
+        """Whether SIGTERM has a handler: from the program's first moments on."""
+        with open(f"/proc/{pid}/status", encoding="ascii") as file:
+            caught, = re.findall(r"SigCgt:\s*(\w+)", file.read())
+        return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1)
+
+    def test_first_moments(self):
+        """Also while another program takes its place."""
+        for words in [["sensitivity", "--scanner", "siemens-mmr", "--grid", "99,99,99", "--voxel-mm", "2", "-o",
+                       "s.nii"], ["bench", "correspondence", "--size", "full", "--backend", "native"]] * 3:
+            process = self.begin(*words)
+            while not self.catches(process.pid):
+                self.assertIsNone(process.poll())
+            process.send_signal(signal.SIGTERM)
+            said = process.communicate(timeout=HANG_S)[1]
+            self.assertEqual(process.returncode, 1, said)
+            self.assertTrue(said.endswith("loraster: stopped\n"), said)
+        self.assertEqual(os.listdir(self.folder), ["ring.yaml"])
+
+    def test_last_moments(self):
+        """Counts are drawn, and being written: none are left, or all, and it says which."""
+        process = self.begin("simulate", "--scanner", "ge-explore-vista-dr", "--phantom", "derenzo", "--grid",
+                             "20,20,4", "--voxel-mm", "2", "--samples", 1, "--backend", "native", "--counts", 1e6,
+                             "-o", "y.h5")
+        while "counts drawn" not in process.stderr.readline():
+            self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        said = process.communicate(timeout=HANG_S)[1]
+        is_there = os.path.exists(self.path("y.h5"))
+        self.assertEqual(process.returncode, 0 if is_there else 1, said)
+        self.assertIn("it is complete" if is_there else "loraster: stopped\n", said)
+
+    def test_reader_has_gone(self):
+        """What is printed reaches nobody: a sentence, and no death by SIGPIPE."""
+        process = self.begin("scanner", "show", "siemens-mmr", "--crystals")
+        process.stdout.readline()
+        process.stdout.close()
+        process.stdout = None
+        said = process.communicate(timeout=HANG_S)[1]
+        self.assertEqual(process.returncode, 1, said)
+        self.assertIn("standard output cannot be written: Broken pipe", said)
 
     def test_interrupt_of_one_projection_leaves_nothing(self):
         running = self.on_terminal("sensitivity", "--scanner", "ge-explore-vista-dr", *CPU, "--grid",

@@ -6,6 +6,7 @@ import math
 import os
 import random
 import re
+import resource
 import shutil
 import struct
 from pathlib import Path
@@ -87,6 +88,24 @@ class Render(ProgramTest):
         for name in names:
             if name.endswith(".png"):
                 self.assertEqual((self.folder / "p" / name).read_bytes()[:4], b"\x89PNG")
+
+    def test_failure_leaves_nothing(self):
+        """Neither a half folder nor, in one that is there, files of two runs; after kill -9 the next run is
+        good."""
+        words = ["render", *self.on_ring, "--at", "0,0,0", "-o", self.path("p")]
+        full = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (9000, 9000))}
+        self.refuse(1, "module_0_colour.png", *words, **full)
+        os.mkdir(self.path("p"))
+        self.write("p/module_0.npy", "mine\n")
+        self.refuse(1, "module_0_colour.png", *words, **full)
+        self.assertEqual((os.listdir(self.path("p")), Path(self.path("p/module_0.npy")).read_text()),
+                         (["module_0.npy"], "mine\n"))
+        os.mkdir(self.path("p/.part"))
+        self.write("p/.part/module_99.npy", "of a killed run\n")
+        self.good(*words)
+        self.assertFalse({".part", "module_99.npy"} & set(os.listdir(self.path("p"))))
+        self.assertNotEqual(Path(self.path("p/module_0.npy")).read_bytes()[:4], b"mine")
+        self.refuse(2, "threads", "demo", "--quick", "--threads", "100000", "-o", self.path("d"))
 
     def test_captions_of_narrow_pictures(self):
         """Columns of the contact sheet are as wide as their captions."""

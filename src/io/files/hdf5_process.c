@@ -83,12 +83,14 @@ static int keep_files(posix_spawn_file_actions_t *actions, const int files[2])
     return error != 0 ? error : posix_spawn_file_actions_adddup2(actions, files[1], files[1]);
 }
 
-/* Ctrl-C waits until the program ignores it. */
-static int block_interrupt(posix_spawnattr_t *attributes)
+/* What stops this program waits until that one ignores it. */
+static int block_signals(posix_spawnattr_t *attributes)
 {
     sigset_t blocked;
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGINT);
+    sigaddset(&blocked, SIGTERM);
+    sigaddset(&blocked, SIGHUP);
     const int error = posix_spawnattr_setsigmask(attributes, &blocked);
     return error != 0 ? error : posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGMASK);
 }
@@ -104,7 +106,7 @@ static int spawn_reader(struct lr_hdf5_process *process, char *const words[], co
     error = posix_spawnattr_init(&attributes);
     if (error == 0) {
         error = keep_files(&actions, files);
-        error = error == 0 ? block_interrupt(&attributes) : error;
+        error = error == 0 ? block_signals(&attributes) : error;
         error = error == 0
                     ? posix_spawn(&process->id, words[0], &actions, &attributes, words, environ)
                     : error;
