@@ -33,7 +33,9 @@ lr_status gl_readback_reserve(struct gl_readback *readback, int64_t bytes)
     glObjectLabel(GL_BUFFER, readback->name, -1, readback->label);
     glNamedBufferStorage(readback->name, (GLsizeiptr)bytes, NULL,
                          map_flags | GL_CLIENT_STORAGE_BIT);
-    readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, map_flags);
+    if (glGetError() == GL_NO_ERROR) { /* else there is no storage to be mapped */
+        readback->mapped = glMapNamedBufferRange(readback->name, 0, (GLsizeiptr)bytes, map_flags);
+    }
     if (readback->mapped == NULL) {
         gl_readback_finish(readback);
         gl_context_drop_errors(readback->ctx);
