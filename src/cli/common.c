@@ -233,6 +233,10 @@ static lr_status empty_part(const struct common_folder *folder, struct report *r
     DIR *files = opendir(folder->part);
     const struct dirent *file;
     lr_status status = LR_OK;
+    if (files == NULL && moves) {
+        return report_error(report, LR_FAILED, "the folder %s cannot be read: %s", folder->part,
+                            strerror(errno));
+    }
     while (files != NULL && (file = readdir(files)) != NULL) {
         char from[PATH_MAX + 256], to[PATH_MAX + 256];
         snprintf(from, sizeof(from), "%s/%s", folder->part, file->d_name);
