@@ -206,7 +206,8 @@ static struct trial try_viewer(void)
 static void find_programs(struct started programs[2])
 {
     programs[0] = (struct started){.name = LR_HDF5_READER, .purpose = "reads HDF5 files"};
-    programs[1] = (struct started){.name = VERB_BENCH_PROGRAM, .purpose = "is loraster bench"};
+    programs[1] = (struct started){.name = VERB_BENCH_PROGRAM,
+                                   .purpose = "loraster bench starts and no installation has"};
     for (int k = 0; k < 2; k++) {
         programs[k].is_there = lr_helper_find(programs[k].name, programs[k].path);
     }
@@ -328,7 +329,7 @@ static void print_findings(const struct findings *found)
     for (int k = 0; k < 2; k++) {
         const struct started *program = &found->programs[k];
         printf("  %s, which %s, %s%s\n", program->name, program->purpose,
-               program->is_there ? "is " : "is MISSING: it ", program->path);
+               program->is_there ? "is " : "is missing: it ", program->path);
     }
 }
 
