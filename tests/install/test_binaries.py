@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Reads every program and library of the build tree and of an installed copy: where they look for
-libraries, how they are guarded, which libraries are not for what is installed, and which names a
-static library gives away."""
+libraries, how they are guarded, which libraries are not for what is installed, and which names the
+library gives away."""
 import argparse
 import os
 import shutil
@@ -115,15 +115,16 @@ def check_start_without_devices(installed):
 
 
 def check_names(folder):
-    """A static library gives away what lr/ declares. A shared one is as in the release."""
-    for library in folder.rglob("liblr.a"):
-        lines = run(["nm", "-g", "--defined-only", library]).stdout.splitlines()
-        names = [line.split()[-1] for line in lines if len(line.split()) == 3]
-        assert "lr_operator_create" in names, f"{library}: {len(names)} names"
-        others = [name for name in names if not name.startswith("lr_")]
-        assert not others, f"{library}: {len(others)} other names: {others[:5]}"
-        inside = [name for name in names if name in ("lr_alloc", "lr_log_write", "lr_error")]
-        assert not inside, f"{library} gives away its inside: {inside}"
+    """The library, static or shared, gives away what lr/ declares and nothing else."""
+    library, = (path for name in ("liblr.a", "liblr.so") for path in folder.rglob(name))
+    shown = ["-D"] if library.suffix == ".so" else ["-g"]
+    lines = run(["nm", *shown, "--defined-only", library]).stdout.splitlines()
+    names = [line.split()[-1] for line in lines if len(line.split()) == 3]
+    assert "lr_operator_create" in names, f"{library}: {len(names)} names"
+    others = [name for name in names if not name.startswith("lr_")]
+    assert not others, f"{library}: {len(others)} other names: {others[:5]}"
+    inside = [name for name in names if name in ("lr_alloc", "lr_log_write", "lr_error")]
+    assert not inside, f"{library} gives away its inside: {inside}"
 
 
 def check_start(program, folder):
