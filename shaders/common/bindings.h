@@ -158,6 +158,9 @@
 #define LR_EVENTS_EXPONENT 1024
 /* 2 to this: how many times larger than usual terms may be for sums to be integers */
 #define LR_EVENTS_SPREAD 8
+/* bits that the smallest value's largest term has in integers: six for elements that are smaller than the largest,
+ * LR_EVENTS_SPREAD for terms larger than usual, 15 for the sum's accuracy of 1e-5 */
+#define LR_EVENTS_LEAST_BITS 29
 /* 2 to this: how many times smaller than usual values may be for a group to add them up in one word each */
 #define LR_EVENTS_CELL_SPREAD 7
 /* 2 to this: how many times larger than usual the values of events may be that count as usual with exact elements,

@@ -351,7 +351,7 @@ void clear(Slab held)
 void add_float(int voxel, int sum)
 {
     if (sum != 0) {
-        ADD_FLOAT(sums[2 * voxel], times_power(float(sum), -cell_bits))
+        add_float_to_sums(voxel, times_power(float(sum), -cell_bits));
     }
 }
 

@@ -3,10 +3,10 @@
 // Copyright The LORaster authors
 //
 // How large values are: how many of them have which exponent; with USUAL what exponent all but some have, or the
-// largest that any of these has where it is at most window.x more.
+// largest that any of these has where it is at most window.x more, and the smallest of all.
 //
 // reads:  values window.w .. window.w + size.w - 1; with USUAL the counts, and how many values may be larger
-// writes: the counts; with USUAL scale.usual
+// writes: the counts; with USUAL scale.usual and scale.least
 // shape:  threads in turn; with USUAL one group
 // variants: USUAL=1
 #include "listmode/pass.glsl"
@@ -15,7 +15,7 @@
 layout(local_size_x = LR_EVENTS_GROUP) in;
 
 #ifdef USUAL
-shared uint smallest, largest, counts[256];
+shared uint smallest, largest, first, counts[256];
 
 // How many values have exponent k or a larger one, of thread k: in counts.
 void add_up(uint k)
@@ -35,6 +35,7 @@ void main()
     if (k == 0u) {
         smallest = 255u;
         largest = 0u;
+        first = 255u;
     }
     counts[k] = exponents[k];
     add_up(k);
@@ -45,9 +46,13 @@ void main()
     if (exponents[k] > 0u && k <= smallest + uint(window.x)) {
         atomicMax(largest, k);
     }
+    if (exponents[k] > 0u) {
+        atomicMin(first, k);
+    }
     barrier();
     if (k == 0u) {
         usual = max(smallest, largest);
+        least = min(first, usual);
     }
 }
 #else

@@ -60,10 +60,13 @@ float scaled_for_cells(float value, int bits)
     return mantissa_of(value) * power_of_2(int(exponent_of(value)) - 126 + bits);
 }
 
-// Such a sum in units of the image's: fewer than 32 bits more.
+// Such a sum in units of the image's, which have at most 63 bits more.
 uvec2 cell_words(int sum, int bits)
 {
     int more = int(unit.x) - largest_term_exponent() - bits;
+    if (more >= 32) {
+        return uvec2(0u, uint(sum) << (more - 32));
+    }
     return uvec2(uint(sum) << more, uint(more > 0 ? sum >> (32 - more) : sum >> 31));
 }
 
@@ -104,13 +107,3 @@ uvec2 to_words(float term)
         }                                                                                          \
     }
 
-// Adds to a float, whose bits are a word that any thread may add to.
-#define ADD_FLOAT(word, term)                                                                      \
-    {                                                                                              \
-        uint add_seen = word, add_old;                                                             \
-        do {                                                                                       \
-            add_old = add_seen;                                                                    \
-            add_seen = atomicCompSwap(word, add_old,                                               \
-                                      floatBitsToUint(uintBitsToFloat(add_old) + (term)));         \
-        } while (add_seen != add_old);                                                             \
-    }

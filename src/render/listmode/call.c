@@ -10,8 +10,8 @@
 #include <math.h>
 
 /* Bits of a sum of 64, but for its sign and one to spare; those of the largest term, if so many can be
- * added up: most others then have one word. */
-enum { SUM_BITS = 62, USUAL_BITS = 33 };
+ * added up. */
+enum { SUM_BITS = 62, TERM_BITS = 44 };
 
 /* The exponent of 1 as a float has it, and one in so many values may be larger than what is usual. */
 enum { EXPONENT_OF_1 = 127, LARGE_SHARE = 32 };
@@ -158,14 +158,14 @@ void lr_listmode_find_unit(const struct lr_listmode_projection *p,
     frexp(p->total, &events_exponent);
     const int most = SUM_BITS - events_exponent;
     const int near_bits = lr_listmode_is_exact(p->compute) ? LR_EVENTS_EXACT_NEAR : 0;
-    const int usual = USUAL_BITS + p->compute->exact.point_bits + near_bits;
+    const int usual = TERM_BITS + p->compute->exact.point_bits + near_bits;
     uniforms->unit[0] = (float)(most < usual ? most : usual);
     uniforms->unit[1] = (float)element_exponent(p->compute);
 }
 
 lr_status lr_listmode_find_usual(struct lr_listmode_projection *p, const lr_vector *values)
 {
-    const uint32_t ones[2] = {0, EXPONENT_OF_1};
+    const uint32_t ones[3] = {0, EXPONENT_OF_1, EXPONENT_OF_1};
     gl_buffer_clear(p->compute->scale, 0);
     if (values == NULL) {
         return gl_buffer_upload(p->compute->scale, 0, sizeof(ones), ones);

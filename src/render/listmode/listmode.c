@@ -24,7 +24,7 @@ enum {
 enum { MOST_PLANES = 1 << 21 };
 
 /* Bytes of a voxel in slices, sums and the grid's order; words of shaders/listmode/scale.glsl. */
-enum { VOXEL_BYTES = 16, SCALE_WORDS = 260 };
+enum { VOXEL_BYTES = 16, SCALE_WORDS = 261 };
 
 /* --- projections --- */
 
