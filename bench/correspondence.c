@@ -291,9 +291,6 @@ static lr_status run_all(struct bench *bench, struct cli_args *args)
     bench->prints = !args->report->json;
     bench->wish = read_wish(args);
     CLI_TRY(args->status);
-    if (path != NULL) {
-        CLI_TRY(common_check_output(args->report, path, NULL));
-    }
     bench_report_init(&bench->found, args, &bench->wish);
     if (bench->prints) {
         bench_table_begin(&bench->found);
@@ -346,6 +343,7 @@ static const struct cli_syntax syntax = {
     .verb = "bench correspondence",
     .summary = VERB_BENCH_CORRESPONDENCE,
     .example = "loraster bench correspondence --workload pair,vista --mode exact -o bench.json",
+    .outputs = {{"-o", common_json_endings}},
     .groups = {{"what", options}, {"how", clock_options}, COMMON_GENERAL_GROUP},
 };
 

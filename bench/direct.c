@@ -597,9 +597,6 @@ static lr_status run_chosen(struct direct_bench *bench, struct cli_args *args)
     bench->repeat = (int)args_int(args, "--repeat", 11, repeats);
     bench->seconds = args_number(args, "--seconds", 10, true);
     CLI_TRY(args->status);
-    if (bench->path != NULL) {
-        CLI_TRY(common_check_output(bench->report, bench->path, NULL));
-    }
     return run_bench(bench);
 }
 
@@ -641,6 +638,7 @@ static const struct cli_syntax syntax = {
     .verb = "bench direct",
     .summary = VERB_BENCH_DIRECT,
     .example = "loraster bench direct --workload clinical --backend compute",
+    .outputs = {{"-o", common_json_endings}},
     .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
 };
 

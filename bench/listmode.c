@@ -270,9 +270,6 @@ static lr_status run_chosen(struct listmode_bench *bench, struct cli_args *args)
     choose(bench, args);
     read_numbers(bench, args);
     CLI_TRY(args->status);
-    if (bench->path != NULL) {
-        CLI_TRY(common_check_output(bench->report, bench->path, NULL));
-    }
     CLI_TRY(measure_cases(bench));
     return say_all(bench);
 }
@@ -325,6 +322,7 @@ static const struct cli_syntax syntax = {
     .verb = "bench listmode",
     .summary = VERB_BENCH_LISTMODE,
     .example = "loraster bench listmode --table first --backend native",
+    .outputs = {{"-o", common_json_endings}},
     .groups = {{"what and how", options}, COMMON_GENERAL_GROUP},
 };
 

@@ -24,7 +24,17 @@ struct cli_group {
     const struct cli_option *options;
 };
 
-enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096 };
+enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
+
+/* What an option of that name says is written to: a file with one of these endings. NULL ends the list, ""
+ * stands for names without one, as those of devices and pipes are. All other words that name files are read. */
+struct cli_output {
+    const char *name;
+    const char *const *endings;
+};
+
+/* Its name where it has no option: the second positional. */
+#define CLI_SECOND_WORD "OUT"
 
 /* What a verb accepts. Groups end at the first NULL title, or where the array does. */
 struct cli_syntax {
@@ -35,6 +45,8 @@ struct cli_syntax {
     const char *example;     /* one complete command */
     bool takes_ranks;        /* several processes that mpirun has started do it together */
     const char *program;     /* where another one has the verb: name and summary are enough here */
+    struct cli_output
+        outputs[CLI_MAX_OUTPUTS]; /* end at the first NULL name, or where the array does */
     struct cli_group groups[CLI_MAX_GROUPS];
 };
 

@@ -25,6 +25,10 @@ const struct cli_option common_general_options[] = {
 
 const char *const common_image_endings[] = {".nii", ".nii.gz", ".hv",  ".hdr",
                                             ".mhd", ".mha",    ".npy", NULL};
+const char *const common_picture_endings[] = {".png", NULL};
+const char *const common_hdf5_endings[] = {".h5", ".hdf5", NULL};
+const char *const common_data_endings[] = {".h5", ".hdf5", ".hs", NULL};
+const char *const common_json_endings[] = {".json", "", NULL};
 
 const char *const common_listmode_variants[] = {"simple", "coalesced", "cached", "partitioned",
                                                 "sorted", "fastmath",  NULL};
@@ -102,18 +106,26 @@ bool common_ends_with(const char *text, const char *ending)
     return length > tail && strcasecmp(text + length - tail, ending) == 0;
 }
 
+static bool has_ending(const char *path, const char *ending)
+{
+    const char *slash = strrchr(path, '/');
+    return ending[0] == '\0' ? strchr(slash != NULL ? slash : path, '.') == NULL
+                             : common_ends_with(path, ending);
+}
+
 static lr_status check_ending(struct report *report, const char *path, const char *const *endings)
 {
-    for (int k = 0; endings[k] != NULL; k++) {
-        if (common_ends_with(path, endings[k])) {
-            return LR_OK;
-        }
-    }
     char list[128] = "";
     for (int k = 0; endings[k] != NULL; k++) {
         const size_t used = strlen(list);
-        const char *between = k == 0 ? "" : endings[k + 1] == NULL ? " or " : ", ";
-        snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
+        const bool is_last = endings[k + 1] == NULL || endings[k + 1][0] == '\0';
+        const char *between = k == 0 ? "" : is_last ? " or " : ", ";
+        if (has_ending(path, endings[k])) {
+            return LR_OK;
+        }
+        if (endings[k][0] != '\0') {
+            snprintf(list + used, sizeof(list) - used, "%s%s", between, endings[k]);
+        }
     }
     return report_error(report, LR_USAGE, "%s: the name must end in %s", path, list);
 }
@@ -133,16 +145,20 @@ lr_status common_check_output(struct report *report, const char *path, const cha
 {
     char folder[PATH_MAX];
     struct stat status;
-    if (endings != NULL) {
-        CLI_TRY(check_ending(report, path, endings));
-    }
+    CLI_TRY(check_ending(report, path, endings));
     if (report->json && common_is_standard_output(path)) {
         return report_error(report, LR_USAGE,
                             "%s is where the JSON object of --json goes: leave out one of them",
                             path);
     }
-    if (stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode)) {
-        return LR_OK; /* a device or a pipe, which needs no new name in its folder */
+    if (common_is_device(path)) { /* which needs no new name in its folder */
+        return !common_ends_with(path, ".h5") && !common_ends_with(path, ".hdf5")
+                   ? LR_OK
+                   : report_error(
+                         report, LR_USAGE,
+                         "HDF5 cannot be written to %s: it is a device or a pipe: give the "
+                         "name of a file",
+                         path);
     }
     common_folder_of(path, folder);
     const bool is_there = stat(folder, &status) == 0;
@@ -163,45 +179,10 @@ lr_status common_check_output(struct report *report, const char *path, const cha
     return LR_OK;
 }
 
-lr_status common_check_other(struct report *report, const char *input, const char *output)
-{
-    struct stat in, out;
-    if (stat(input, &in) == 0 && stat(output, &out) == 0 && S_ISREG(in.st_mode) &&
-        in.st_dev == out.st_dev && in.st_ino == out.st_ino) {
-        return report_error(report, LR_USAGE,
-                            "%s is the input too, which would be lost: give the output another "
-                            "name",
-                            output);
-    }
-    return LR_OK;
-}
-
-lr_status common_check_hdf5_output(struct report *report, const char *path)
+bool common_is_device(const char *path)
 {
     struct stat status;
-    for (int k = 0; common_image_endings[k] != NULL; k++) {
-        if (common_ends_with(path, common_image_endings[k])) {
-            return report_error(report, LR_USAGE,
-                                "%s is the name of an image, and HDF5 is to be written: give a "
-                                "name such as data.h5",
-                                path);
-        }
-    }
-    CLI_TRY(common_check_output(report, path, NULL));
-    if (stat(path, &status) == 0 && !S_ISREG(status.st_mode)) {
-        return report_error(report, LR_USAGE,
-                            "HDF5 cannot be written to %s: it is a device or a pipe: give the "
-                            "name of a file",
-                            path);
-    }
-    return LR_OK;
-}
-
-lr_status common_check_data_output(struct report *report, const char *path)
-{
-    static const char *const endings[] = {".hs", NULL};
-    return common_ends_with(path, endings[0]) ? common_check_output(report, path, endings)
-                                              : common_check_hdf5_output(report, path);
+    return stat(path, &status) == 0 && !S_ISDIR(status.st_mode) && !S_ISREG(status.st_mode);
 }
 
 bool common_is_standard_output(const char *path)
@@ -282,19 +263,29 @@ lr_status common_folder_end(const struct common_folder *folder, struct report *r
     return status;
 }
 
+const char *common_image_ending(const char *path)
+{
+    static const char deflated[] = ".nii.gz";
+    return common_ends_with(path, deflated) ? path + strlen(path) - strlen(deflated)
+                                            : strrchr(path, '.');
+}
+
+void common_iteration_path(char path[PATH_MAX], const char *output, int number)
+{
+    const char *ending = common_image_ending(output);
+    snprintf(path, PATH_MAX, "%.*s.iter%d%s", (int)(ending - output), output, number, ending);
+}
+
 lr_status common_write_iteration(struct report *report, const struct common_iteration *iteration)
 {
     char path[PATH_MAX];
-    const char *output = iteration->output;
-    const char *ending = common_ends_with(output, ".nii.gz") ? ".nii.gz" : strrchr(output, '.');
-    const int stem = (int)(strlen(output) - strlen(ending));
+    common_iteration_path(path, iteration->output, iteration->number);
     lr_image *copy = lr_image_create(iteration->grid, &report->log);
     if (copy == NULL) {
         return report_reason(report);
     }
     memcpy(copy->values, iteration->values,
            (size_t)lr_grid_num_voxels(iteration->grid) * sizeof(*copy->values));
-    snprintf(path, sizeof(path), "%.*s.iter%d%s", stem, output, iteration->number, ending);
     const lr_status status = lr_image_write(path, copy, &report->log);
     lr_image_destroy(copy);
     return status;

@@ -123,23 +123,26 @@ void common_json_grid(struct json *json, const char *key, const lr_grid *grid);
 /* The folder that a path lies in: "." of a name alone. */
 void common_folder_of(const char *path, char folder[PATH_MAX]);
 
-/* Checks before long work that `path` can be created, and that it ends in one of `endings`
- * (NULL at the end; NULL = any). With --json it must not be standard output. */
+/* Checks before long work that `path` can be created, and that it ends in one of `endings` (of struct
+ * cli_output). With --json it must not be standard output, and HDF5 goes to no device or pipe. */
 lr_status common_check_output(struct report *report, const char *path, const char *const *endings);
 extern const char *const common_image_endings[]; /* those that lr_image_write knows */
+extern const char *const common_picture_endings[];
+extern const char *const common_hdf5_endings[];
+extern const char *const common_data_endings[]; /* of LOR data */
+extern const char *const common_json_endings[];
 
-/* LR_USAGE where both are one file, which would be lost. */
-lr_status common_check_other(struct report *report, const char *input, const char *output);
+/* Whether it is a device or a pipe. */
+bool common_is_device(const char *path);
 
-/* As common_check_output for an HDF5 file, which no device or pipe can hold, and which must not
- * have an image's name: that is rather the input, given twice by mistake. */
-lr_status common_check_hdf5_output(struct report *report, const char *path);
+/* Where the ending of an image's name begins, that of ".nii.gz" too; the name has one. */
+const char *common_image_ending(const char *path);
 
-/* As common_check_output for LOR data: Interfile (.hs) or HDF5. */
-lr_status common_check_data_output(struct report *report, const char *path);
-
-/* An image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
+/* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give
  * OUT.iter5.nii.gz. */
+void common_iteration_path(char path[PATH_MAX], const char *output, int number);
+
+/* Writes one. */
 struct common_iteration {
     const char *output;
     int number;

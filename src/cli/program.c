@@ -3,6 +3,7 @@
 #include "program.h"
 
 #include "base/helper.h"
+#include "outputs.h"
 #include "stop.h"
 
 #include <errno.h>
@@ -129,7 +130,8 @@ static int run_verb(struct report *report, const struct cli_verb *verb, char *co
     if (args.help) {
         rank == 0 ? args_print_help(verb->syntax) : (void)0;
     } else if (status == LR_OK) {
-        status = verb->run(&args);
+        status = outputs_check(&args);
+        status = status == LR_OK ? verb->run(&args) : status;
     }
     args_finish(&args);
     status = flush_output(report, status);

@@ -195,6 +195,8 @@ lr_status recon_read_event_terms(struct recon *recon, double window_mm);
  * of its own, which the next one ends; the end of them all. */
 extern const struct cli_option recon_frame_options[];
 void recon_read_frames(struct cli_args *args, struct recon *recon);
+/* No image of a frame or an iteration, whose names follow from -o, loses what is read (outputs.h). */
+lr_status recon_check_names(struct cli_args *args, const struct recon *recon);
 bool recon_is_within(const struct recon_frame *frame, const lr_event *event);
 lr_status recon_check_frames(struct recon *recon);
 lr_status recon_open_frame(struct recon *recon, int k);

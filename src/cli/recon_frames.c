@@ -4,6 +4,7 @@
  * recon --operator listmode --frames: an image for each of some intervals. Events are read once, and the
  * sensitivity is computed once; each frame has the events, the delayeds and the subsets that a file of
  * its interval alone would have. */
+#include "outputs.h"
 #include "recon.h"
 
 #include <math.h>
@@ -152,22 +153,39 @@ static void warn_of_end(const struct recon *recon, const double times_s[2])
     }
 }
 
+static void frame_path(char path[PATH_MAX], const char *output, int k)
+{
+    const char *ending = common_image_ending(output);
+    snprintf(path, PATH_MAX, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
+}
+
+lr_status recon_check_names(struct cli_args *args, const struct recon *recon)
+{
+    char path[PATH_MAX];
+    const struct recon_request *request = &recon->request;
+    const int first = request->iterations_before;
+    const int range[2] = {first, first + request->iterations};
+    for (int k = 0; k < recon->frames.count; k++) {
+        frame_path(path, request->output, k);
+        CLI_TRY(outputs_check_name(args, path));
+        CLI_TRY(outputs_check_iterations(args, path, request->save_every, range));
+    }
+    return recon->frames.count > 0
+               ? LR_OK
+               : outputs_check_iterations(args, request->output, request->save_every, range);
+}
+
 static lr_status name_output(struct recon *recon, int k)
 {
-    static const char deflated[] = ".nii.gz";
-    const char *output = recon->frames.output;
-    const char *ending = common_ends_with(output, deflated)
-                             ? output + strlen(output) - strlen(deflated)
-                             : strrchr(output, '.');
-    const size_t size = strlen(output) + 16;
+    char path[PATH_MAX];
     struct recon_frame *frame = &recon->frames.list[k];
-    frame->output = malloc(size);
+    frame_path(path, recon->frames.output, k);
+    frame->output = strdup(path);
     frame->history = calloc((size_t)recon->request.iterations, sizeof(*frame->history));
     if (frame->output == NULL || frame->history == NULL) {
         return report_error(recon->setup.report, LR_FAILED, "no memory for %d frames",
                             recon->frames.count);
     }
-    snprintf(frame->output, size, "%.*s-%d%s", (int)(ending - output), output, k + 1, ending);
     return LR_OK;
 }
 

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const picture_endings[] = {".png", NULL};
+static const char *const project_endings[] = {".h5",  ".hdf5", ".nii", ".nii.gz", ".hv",
+                                              ".hdr", ".mhd",  ".mha", ".npy",    NULL};
 
 static lr_view read_view(struct cli_args *args)
 {
@@ -87,7 +88,6 @@ static lr_status make_tables(struct cli_args *args, struct direct_setup *setup)
     setup->grid.report = args->report;
     CLI_TRY(direct_read_kernel(setup, args));
     CLI_TRY(setup_grid(&setup->grid, args, NULL));
-    CLI_TRY(common_check_output(args->report, output, picture_endings));
     lr_direct_tables *tables =
         lr_direct_tables_create(&(lr_direct_tables_params){.grid = &setup->grid.grid,
                                                            .view = view,
@@ -174,7 +174,7 @@ static lr_status forward_views(struct cli_args *args, struct direct_setup *setup
 static lr_status project_forward(struct cli_args *args, struct direct_setup *setup,
                                  const lr_image *image)
 {
-    CLI_TRY(common_check_hdf5_output(args->report, args_text(args, "-o")));
+    CLI_TRY(common_check_output(args->report, args_text(args, "-o"), common_hdf5_endings));
     CLI_TRY(setup_grid(&setup->grid, args, &image->grid));
     lr_view *views = list_views(setup);
     const int count = lr_view_set_count(&setup->set);
@@ -330,6 +330,7 @@ static const struct cli_syntax lut_syntax = {
     .summary = "Draws the look-up tables of a view of the family direct.",
     .example = "loraster direct lut --tof-ps 400 --model variant2 --azimuth-deg 30 "
                "--grid 144,144,48 --voxel-mm 4 -o tables.png",
+    .outputs = {{"-o", common_picture_endings}},
     .groups = {{"view and output", lut_options},
                DIRECT_KERNEL_GROUP,
                COMMON_GRID_GROUP,
@@ -340,6 +341,7 @@ static const struct cli_syntax project_syntax = {
     .verb = "direct project",
     .summary = "Projects an image into histo-images, or those back.",
     .example = "loraster direct project --image x.nii.gz --tof-ps 400 --model variant2 -o y.h5",
+    .outputs = {{"-o", project_endings}},
     .groups = {{"input and output", project_options},
                DIRECT_VIEW_GROUP,
                DIRECT_KERNEL_GROUP,

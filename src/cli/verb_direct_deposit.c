@@ -233,10 +233,9 @@ static lr_status deposit_events(struct cli_args *args, struct direct_setup *setu
 
 static lr_status run_with(struct cli_args *args, struct direct_setup *setup, struct source *source)
 {
-    const char *output = args_required(args, "-o");
+    args_required(args, "-o");
     setup->grid.report = args->report;
     CLI_TRY(direct_read_views(setup, args));
-    CLI_TRY(common_check_hdf5_output(args->report, output));
     CLI_TRY(open_source(source, args, &setup->grid));
     CLI_TRY(setup_grid(&setup->grid, args,
                        source->activity != NULL && !args_has(args, "--grid") &&
@@ -274,6 +273,7 @@ static const struct cli_syntax syntax = {
     .summary = "Puts events with time of flight into one histo-image per view.",
     .example = "loraster direct deposit --events scan.petsird --grid 144,144,48 --voxel-mm 4 "
                "-o y.h5",
+    .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"events and output", options},
                {"simulation", photon_options},
                DIRECT_VIEW_GROUP,

@@ -91,7 +91,6 @@ static lr_status run_with(struct work *work)
     work->directions = (int)args_int(args, "--directions", 32, directions);
     setup->report = args->report;
     CLI_TRY(direct_read_views(&work->setup, args));
-    CLI_TRY(common_check_hdf5_output(args->report, output));
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(setup_grid(setup, args,
                        setup->mu != NULL && !args_has(args, "--grid") && !args_has(args, "--like")
@@ -133,6 +132,7 @@ static const struct cli_syntax syntax = {
     .summary = "Writes what a scanner measures of each view, for direct recon --factors.",
     .example = "loraster direct factors --scanner penn-labr3 --grid 144,144,48 --voxel-mm 4 "
                "-o n.h5",
+    .outputs = {{"-o", common_hdf5_endings}},
     .groups = {{"factors and output", options},
                DIRECT_VIEW_GROUP,
                COMMON_SCANNER_GROUP,

@@ -3,6 +3,7 @@
  *
  * direct recon: block RAMLA, OSEM and ML-EM of histo-images. */
 #include "direct.h"
+#include "outputs.h"
 #include "run_bar.h"
 #include "verbs.h"
 
@@ -238,9 +239,11 @@ static lr_status run_with(struct cli_args *args, struct direct_setup *setup, str
     const char *output = args_required(args, "-o");
     args_required(args, "--histo");
     struct request request = read_request(args);
+    const int iterations[2] = {request.params.iterations_before,
+                               request.params.iterations_before + request.params.iterations};
     setup->grid.report = args->report;
     CLI_TRY(direct_read_kernel(setup, args));
-    CLI_TRY(common_check_output(args->report, output, common_image_endings));
+    CLI_TRY(outputs_check_iterations(args, output, request.save_every, iterations));
     lr_status status = LR_OK;
     inputs->counts = read_one(args, "--histo", &status);
     inputs->additive = read_one(args, "--additive", &status);
@@ -302,6 +305,7 @@ static const struct cli_syntax syntax = {
     .verb = "direct recon",
     .summary = "Reconstructs histo-images by RAMLA, OSEM or ML-EM.",
     .example = "loraster direct recon --histo y.h5 --tof-ps 400 --model variant1 -o x.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
     .groups = {{"input and output", options},
                {"algorithm", algorithm_options},
                DIRECT_KERNEL_GROUP,

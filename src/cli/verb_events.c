@@ -260,7 +260,6 @@ static lr_status run_show(struct cli_args *args)
 
 static lr_status open_both(struct cli_args *args, struct opened *opened)
 {
-    CLI_TRY(common_check_other(args->report, opened->source.path, args->positional[1]));
     if (opened->source.format == LR_EVENTS_UNKNOWN) {
         (void)lr_events_read(&opened->source, NULL, NULL); /* says why */
         return report_reason(args->report);
@@ -273,11 +272,7 @@ static lr_status open_both(struct cli_args *args, struct opened *opened)
     }
     opened->lors =
         lr_lors_create_watched(opened->scanner, &args->report->progress, &args->report->log);
-    if (opened->lors == NULL) {
-        return report_reason(args->report);
-    }
-    CLI_TRY(common_check_output(args->report, args->positional[1], NULL));
-    return LR_OK;
+    return opened->lors != NULL ? LR_OK : report_reason(args->report);
 }
 
 /* How list mode is to be written. */
@@ -417,6 +412,8 @@ static const struct cli_syntax show_syntax = {
     .groups = {{"input", show_options}, COMMON_GENERAL_GROUP},
 };
 
+static const char *const event_endings[] = {".petsird", ".Cdh", ".tsv", NULL};
+
 static const struct cli_syntax convert_syntax = {
     .verb = "events convert",
     .positionals = "IN OUT",
@@ -424,6 +421,7 @@ static const struct cli_syntax convert_syntax = {
         "Writes list mode as PETSIRD (.petsird), CASToR (.Cdh with .Cdf), or text (.tsv): a line "
         "for each event, with the place that its time of flight gives.",
     .example = "loraster events convert small_listmode_file.l head.petsird --scanner siemens-mmr",
+    .outputs = {{CLI_SECOND_WORD, event_endings}},
     .groups = {{"input and output", convert_options}, COMMON_GENERAL_GROUP},
 };
 

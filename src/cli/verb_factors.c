@@ -181,7 +181,6 @@ static lr_status write_factors(struct work *work)
     struct setup *setup = &work->setup;
     lr_lor_source source = {0};
     CLI_TRY(setup_scanner(setup, work->args, LR_STORE_NO));
-    CLI_TRY(common_check_data_output(setup->report, work->output));
     CLI_TRY(make_source(work, &source));
     lr_lor_data *data = lr_lor_data_create(setup->lors, &setup->report->log);
     if (data == NULL) {
@@ -249,6 +248,7 @@ static const struct cli_syntax syntax = {
     .summary = "Writes what recon multiplies each LOR by, attenuation and efficiencies, or the "
                "randoms that it expects.",
     .example = "loraster factors --scanner ge-explore-vista-dr --mu mu.nii.gz -o survival.h5",
+    .outputs = {{"-o", common_data_endings}},
     .groups = {{"output", output_options},
                {"factors", factor_options},
                {"expected randoms instead", randoms_options},

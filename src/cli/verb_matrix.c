@@ -89,21 +89,6 @@ lr_matrix_format matrix_format_of(const char *path)
     return LR_MATRIX_TSV;
 }
 
-/* Text is what a name without an ending means, and not what one with a strange ending does. */
-static void tell_ending(struct cli_args *args, const struct request *request)
-{
-    const char *slash = strrchr(request->output, '/');
-    const char *dot = strrchr(slash != NULL ? slash : request->output, '.');
-    if (request->format == LR_MATRIX_TSV && request->tube == NULL && dot != NULL &&
-        !args_has(args, "--format") && !common_ends_with(request->output, ".tsv") &&
-        !common_ends_with(request->output, ".txt")) {
-        report_warn(args->report,
-                    "%s: %s is no ending of a matrix file (.h5, .npz, .mtx, .hpm, .tsv): "
-                    "tab-separated text is written; give --format tsv if that is meant",
-                    request->output, dot);
-    }
-}
-
 /* Written as they come: nothing is left to go on with. */
 static bool is_stream(lr_matrix_format format)
 {
@@ -465,25 +450,31 @@ static void report_result(const struct setup *setup, const struct request *reque
 
 /* --- the whole --- */
 
+/* The name is one of what is written; text is what a name without an ending means. */
 static lr_status check_output(struct report *report, const struct request *request)
 {
-    if (request->tube != NULL) {
-        return common_check_output(report, request->output, common_image_endings);
-    }
-    if (request->format == LR_MATRIX_STIR) {
-        static const char *const stir_endings[] = {".hpm", NULL};
-        return common_check_output(report, request->output, stir_endings);
-    }
-    return request->format == LR_MATRIX_TSV ? common_check_output(report, request->output, NULL)
-                                            : common_check_hdf5_output(report, request->output);
+    static const char *const endings[][4] = {[LR_MATRIX_TSV] = {".tsv", ""},
+                                             [LR_MATRIX_HDF5] = {".h5", ".hdf5", ""},
+                                             [LR_MATRIX_NPZ] = {".npz", ""},
+                                             [LR_MATRIX_MTX] = {".mtx", ""},
+                                             [LR_MATRIX_STIR] = {".hpm"}};
+    const bool is_text = request->format == LR_MATRIX_TSV;
+    CLI_TRY(common_check_output(report, request->output,
+                                request->tube != NULL ? common_image_endings
+                                                      : endings[request->format]));
+    return is_text || !common_is_device(request->output)
+               ? LR_OK
+               : report_error(report, LR_USAGE,
+                              "%s is a device or a pipe, to which only text can go (tsv): give the "
+                              "name of a file",
+                              request->output);
 }
 
 static lr_status prepare(struct cli_args *args, struct setup *setup, struct request *request)
 {
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like");
-    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(check_output(args->report, request));
-    tell_ending(args, request);
+    CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
     CLI_TRY(matrix_choice_open(&request->whole.choice, setup, args));
     if (request->whole.num_points > 0 && !has_grid) {
         setup_point_grid(setup);
@@ -564,10 +555,15 @@ static const struct cli_option output_options[] = {
     {0},
 };
 
+static const char *const output_endings[] = {".h5",  ".hdf5", ".npz",    ".mtx", ".tsv",
+                                             ".hpm", ".nii",  ".nii.gz", ".hv",  ".hdr",
+                                             ".mhd", ".mha",  ".npy",    "",     NULL};
+
 static const struct cli_syntax syntax = {
     .verb = "matrix",
     .summary = "Writes rows of the system matrix: what points or voxels give to each LOR.",
     .example = "loraster matrix --scanner ge-explore-vista-dr --at 0,0,0 --at 5,0,2 -o rows.tsv",
+    .outputs = {{"-o", output_endings}},
     .groups = {{"rows", row_options},
                {"output", output_options},
                {"factors", matrix_factor_options},

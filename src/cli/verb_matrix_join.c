@@ -20,15 +20,6 @@ static int word_of(const char *path)
     return -1;
 }
 
-static lr_status check_output(struct cli_args *args, const lr_matrix_join_params *params)
-{
-    CLI_TRY(common_check_hdf5_output(args->report, params->path));
-    for (int k = 0; k < args->num_positional; k++) {
-        CLI_TRY(common_check_other(args->report, args->positional[k], params->path));
-    }
-    return LR_OK;
-}
-
 static void tell(struct cli_args *args, const lr_matrix_join_params *params, int word,
                  const lr_matrix_written *written)
 {
@@ -75,7 +66,6 @@ static lr_status run(struct cli_args *args)
         args_complain(args, "--compress is for HDF5 (.h5)");
     }
     CLI_TRY(args->status);
-    CLI_TRY(check_output(args, &params));
     CLI_TRY(lr_matrix_join(&params, &written));
     tell(args, &params, word, &written);
     return LR_OK;
@@ -88,12 +78,15 @@ static const struct cli_option options[] = {
     {0},
 };
 
+static const char *const endings[] = {".h5", ".hdf5", ".npz", ".mtx", "", NULL};
+
 static const struct cli_syntax syntax = {
     .verb = "matrix join",
     .positionals = "PART...",
     .most_positionals = CLI_MAX_POSITIONAL,
     .summary = "Joins the files of matrix --part to the one that a whole run would have written.",
     .example = "loraster matrix join part-1.h5 part-2.h5 -o matrix.h5",
+    .outputs = {{"-o", endings}},
     .groups = {{"output", options}, COMMON_GENERAL_GROUP},
 };
 

@@ -51,7 +51,6 @@ static lr_status draw(struct cli_args *args, struct setup *setup)
     }
     CLI_TRY(args->status);
     CLI_TRY(setup_grid(setup, args, NULL));
-    CLI_TRY(common_check_output(args->report, output, common_image_endings));
     lr_image *image = lr_phantom_create(&params, &setup->grid);
     if (image == NULL) {
         return report_reason(args->report);
@@ -85,6 +84,7 @@ static const struct cli_syntax syntax = {
     .summary = "Draws a phantom: derenzo, spheres, six-spheres or point.",
     .example = "loraster phantom six-spheres --radius-mm 175 --grid 180,180,95 --voxel-mm 2 "
                "-o activity.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
     .groups = {{"phantom and output", options}, COMMON_GRID_GROUP, COMMON_GENERAL_GROUP},
 };
 

@@ -86,9 +86,6 @@ static lr_status run_project(struct cli_args *args)
     lr_image *image = NULL;
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
     if (status == LR_OK) {
-        status = common_check_data_output(args->report, output);
-    }
-    if (status == LR_OK) {
         image = setup_read_image(&setup, args, path);
         status = image != NULL ? project_image(args, &setup, image, output)
                                : report_reason(args->report);
@@ -162,9 +159,8 @@ static lr_status make_image(struct cli_args *args, struct setup *setup, const lr
 
 static lr_status prepare(struct cli_args *args, struct setup *setup)
 {
-    const char *output = args_required(args, "-o");
+    args_required(args, "-o");
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(common_check_output(args->report, output, common_image_endings));
     return setup_grid(setup, args, NULL);
 }
 
@@ -218,6 +214,7 @@ static const struct cli_syntax project_syntax = {
     .verb = "project",
     .summary = "Projects an image: the expected value of every LOR, A x.",
     .example = "loraster project --scanner ge-explore-vista-dr --image x.nii.gz -o y.h5",
+    .outputs = {{"-o", common_data_endings}},
     .groups = {{"input and output", project_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
@@ -230,6 +227,7 @@ static const struct cli_syntax backproject_syntax = {
     .summary = "Projects LOR data back into an image, A^T y.",
     .example = "loraster backproject --scanner ge-explore-vista-dr --data y.h5 "
                "--grid 96,96,8 --voxel-mm 0.45 -o back.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
     .groups = {{"input and output", backproject_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,
@@ -242,6 +240,7 @@ static const struct cli_syntax sensitivity_syntax = {
     .summary = "Writes each voxel's probability of being detected at all, A^T 1.",
     .example = "loraster sensitivity --scanner ge-explore-vista-dr --grid 96,96,8 "
                "--voxel-mm 0.45 -o sensitivity.nii.gz",
+    .outputs = {{"-o", common_image_endings}},
     .groups = {{"input and output", sensitivity_options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,

@@ -11,8 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const picture_endings[] = {".png", NULL};
-
 /* --- the command line --- */
 
 static void check_measurement(struct cli_args *args, const struct recon_request *request)
@@ -326,13 +324,6 @@ static lr_status check_counts(struct recon *recon)
                         path);
 }
 
-static lr_status check_outputs(struct report *report, const struct recon_request *request)
-{
-    CLI_TRY(common_check_output(report, request->output, common_image_endings));
-    return request->picture != NULL ? common_check_output(report, request->picture, picture_endings)
-                                    : LR_OK;
-}
-
 /* The file that has the scanner where none is named: the crystal map, or PETSIRD events. */
 static const char *find_described(const struct recon_request *request)
 {
@@ -359,12 +350,10 @@ static lr_status open_all(struct cli_args *args, struct recon *recon)
 {
     struct setup *setup = &recon->setup;
     if (recon->request.family == RECON_DIRECT) {
-        CLI_TRY(check_outputs(args->report, &recon->request));
         CLI_TRY(recon_open_direct(recon, args));
         return recon_read_images(recon);
     }
     CLI_TRY(open_scanner(args, recon));
-    CLI_TRY(check_outputs(args->report, &recon->request));
     CLI_TRY(setup_grid(setup, args, NULL));
     cluster_choose(&recon->cluster, args, &setup->params);
     return recon->request.family == RECON_LISTMODE ? recon_open_listmode(recon, args)
@@ -515,6 +504,7 @@ static lr_status run(struct cli_args *args)
     status = status == LR_OK ? cluster_open(&recon.cluster, args->report, recon.request.exchange)
                              : status;
     status = status == LR_OK ? check_ranks(&recon, args) : status;
+    status = status == LR_OK ? recon_check_names(args, &recon) : status;
     status = status == LR_OK ? recon_compare_options(&recon, args) : status;
     status = status == LR_OK ? reconstruct(args, &recon) : status;
     early_sensitivity_give_up(&recon.early);
@@ -601,6 +591,9 @@ static const struct cli_syntax syntax = {
                "--grid 90,90,32 --voxel-mm 6.6,6.6,8.1 --algorithm osem --subsets 7 "
                "--iterations 3 -o head.nii.gz --png head.png",
     .takes_ranks = true,
+    .outputs = {{"-o", common_image_endings},
+                {"--png", common_picture_endings},
+                {"--checkpoint", common_hdf5_endings}},
     .groups = {{"input and output", input_options},
                {"algorithm and model", algorithm_options},
                {"prior of --algorithm bsrem", recon_prior_options},

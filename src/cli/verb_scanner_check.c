@@ -120,7 +120,6 @@ static lr_status draw(const struct check *check, const char *path)
 
 static lr_status examine(struct check *check, struct cli_args *args)
 {
-    static const char *const endings[] = {".png", NULL};
     const char *png = args_text(args, "--png");
     const bool has_grid = args_has(args, "--grid") || args_has(args, "--like") ||
                           args_has(args, "--voxel-mm") || args_has(args, "--origin-mm");
@@ -129,9 +128,6 @@ static lr_status examine(struct check *check, struct cli_args *args)
         CLI_TRY(setup_grid(&check->setup, args, NULL));
     }
     CLI_TRY(args->status);
-    if (png != NULL) {
-        CLI_TRY(common_check_output(args->report, png, endings));
-    }
     check->draft = lr_scanner_draft_read(args->positional[0], &args->report->log);
     if (check->draft == NULL) {
         return report_reason(args->report);
@@ -186,6 +182,7 @@ static const struct cli_syntax check_syntax = {
     .summary = "Looks for errors in a scanner's geometry: wrong units, a diameter for the radius, "
                "overlaps, gaps, mirrored numbering; exit code 3 when something looks wrong.",
     .example = "loraster scanner check my-scanner.yaml --grid 128,128,64 --voxel-mm 4",
+    .outputs = {{"--png", common_picture_endings}},
     .groups = {COMMON_GRID_GROUP, {"output", check_options}, COMMON_GENERAL_GROUP},
 };
 

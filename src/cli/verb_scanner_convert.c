@@ -25,7 +25,6 @@ static void tell(const struct setup *setup, const struct cli_args *args,
 static lr_status convert(struct setup *setup, struct cli_args *args)
 {
     setup->report = args->report;
-    CLI_TRY(common_check_other(args->report, args->positional[0], args->positional[1]));
     setup->scanner = lr_scanner_read(args->positional[0], &args->report->log);
     if (setup->scanner == NULL) {
         return report_reason(args->report);
@@ -49,12 +48,15 @@ static lr_status run_convert(struct cli_args *args)
     return status;
 }
 
+static const char *const endings[] = {".yaml", ".yml", ".geom", ".hscan", ".petsird", NULL};
+
 static const struct cli_syntax convert_syntax = {
     .verb = "scanner convert",
-    .positionals = "NAME|FILE OUTPUT",
+    .positionals = "NAME|FILE OUT",
     .summary = "Reads a scanner of any known format (YAML, CASToR .geom and .hscan, STIR crystal "
                "map and header) and writes .yaml, .geom or .hscan with its .lut.",
     .example = "loraster scanner convert scanner.hscan my-scanner.yaml",
+    .outputs = {{CLI_SECOND_WORD, endings}},
     .groups = {COMMON_GENERAL_GROUP},
 };
 

@@ -331,11 +331,6 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
                           lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
-    CLI_TRY(request->is_list ? common_check_output(args->report, request->output, NULL)
-                             : common_check_data_output(args->report, request->output));
-    if (request->truth != NULL) {
-        CLI_TRY(common_check_output(args->report, request->truth, common_image_endings));
-    }
     CLI_TRY(make_activity(args, setup, request, activity));
     if (request->tof_ps > 0) {
         CLI_TRY(write_photons(setup, request, *activity));
@@ -388,11 +383,14 @@ static const struct cli_option options[] = {
     {0},
 };
 
+static const char *const endings[] = {".h5", ".hdf5", ".hs", ".petsird", ".Cdh", ".tsv", NULL};
+
 static const struct cli_syntax syntax = {
     .verb = "simulate",
     .summary = "Simulates a measurement of a phantom or an image.",
     .example = "loraster simulate --scanner ge-explore-vista-dr --phantom derenzo "
                "--grid 96,96,8 --voxel-mm 0.45 --counts 20000000 -o counts.h5",
+    .outputs = {{"-o", endings}, {"--truth", common_image_endings}},
     .groups = {{"input and output", options},
                COMMON_SCANNER_GROUP,
                COMMON_GRID_GROUP,

@@ -23,6 +23,23 @@ extern "C" {
  * threads:   files other than HDF5 may be read and written by several threads at once; the HDF5
  *            library takes one thread at a time. */
 
+/* --- what is read and written --- */
+
+/* Names of files that work is going to read and to write, devices and pipes and files that are not there
+ * among them. */
+typedef struct lr_file_uses {
+    const char *const *read; /* [num_read] */
+    const char *const *written;
+    int num_read, num_written;
+    const lr_log *log;
+} lr_file_uses;
+
+/* Refuses what would lose something: an output, or what goes with it (.v with .hv, .Cdf with .Cdh), that is an
+ * input or a file that an input names, by whatever path or link; the header of an input; a file without a
+ * header where the output's second file would go; one file for two outputs. Nothing is changed.
+ * errors: LR_USAGE. */
+LR_API lr_status lr_files_check(const lr_file_uses *uses);
+
 /* --- scanners --- */
 
 /* A preset's name ("ge-explore-vista-dr") or the path of a file; its format is told from its name

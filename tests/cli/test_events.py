@@ -198,7 +198,7 @@ class Convert(Castor):
         for name, format in (("a.PETSIRD", "PETSIRD"), ("b.CDH", "CASToR")):
             self.good("events", "convert", source, name, "--scanner", self.scanner)
             self.assertEqual(self.show(name)["format"], format)
-        self.refuse(2, [".NII", "is the name of an image"], "simulate", *self.on_ring, "--grid",
+        self.refuse(2, [".NII", "must end in"], "simulate", *self.on_ring, "--grid",
                     "4,4,2", "--voxel-mm", "4", "--phantom", "spheres", "--counts", "9", "-o", "x.NII")
 
     def test_histogram(self):

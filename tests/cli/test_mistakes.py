@@ -200,7 +200,7 @@ CASES = {
                                ["no folder no", "make it first"]),
     "an output within a file": (f"project {ON} --image x.nii -o x.nii/o.h5", 1,
                                 ["x.nii", "is a file"]),
-    "an output that is a folder": (f"project {ON} --image x.nii -o folder", 1, ["it is a folder"]),
+    "an output that is a folder": (f"matrix {ON} --at 0,0,0 -o folder", 1, ["it is a folder"]),
     "a file where a folder goes": (f"render {ON} --at 0,0,0 -o ring.yaml", 1,
                                    ["ring.yaml", "a file has that name"]),
     "a folder in no folder": (f"render {ON} --at 0,0,0 -o no/o", 1, ["no/o", "make that first"]),

@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from program import GRID, ProgramTest, main
+from program import CPU, GRID, ProgramTest, main
 
 NO_CORES = (0, 0)
 
@@ -127,6 +127,8 @@ class Killed(OutputTest):
             if found[-1] is not None:  # without its header it is nobody's data
                 self.assertIn(tuple(found), (new, (b"older",) * len(names)))
         print(f"{names[-1]}: {self.KILLS} kills, {ended} runs had ended")
+        for name in names:  # without its header what is left would be somebody else's
+            (self.folder / name).write_text("older")
         self.good(*arguments)
         self.assertEqual(self.read(*names), new)
 
@@ -312,5 +314,158 @@ class Links(OutputTest):
         self.assertEqual(sorted(os.listdir(self.folder / "far")), ["m.h5", "m.npz", "m.tsv"])
 
 
+class Losses(OutputTest):
+    """No output takes the place of what is read, or of what goes with that; names say what is written."""
+
+    def inputs(self):
+        """One of each kind; links and other ways to them."""
+        self.expected_counts()
+        on = [*self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300]
+        for name in ("y.hs", "ev.Cdh", "ev.petsird"):
+            self.good("simulate", *on, "-o", name)
+        for name in ("x.nii", "x.hv", "x.mhd", "x.hdr"):
+            self.good("phantom", "spheres", *GRID, "-o", name)
+        self.good("scanner", "convert", self.scanner, "s.hscan")
+        self.good("matrix", *self.on_ring, *GRID, "--part", "1/1", "-o", "m.h5")
+        direct = ["--tof-ps", "600", "--azimuths", "3", "--tilts", "1", *CPU]
+        self.good("phantom", "spheres", "--grid", "20,20,20", "--voxel-mm", "20", "-o", "w.nii")
+        self.good("direct", "project", "--image", "w.nii", *direct, "-o", "v.h5")
+        for name in ("y.h5", "x.hv", "ev.petsird", "m.h5"):
+            (self.folder / f"link-{name}").symlink_to(name)
+            os.link(self.path(name), self.path(f"other-{name}"))
+        (self.folder / "far").mkdir()
+        # headers that name the voxels of another, under names of their own
+        for name, other in (("x.hv", "far/z.hv"), ("x.mhd", "far/z.mhd")):
+            text = (self.folder / name).read_text()
+            for data in ("x.v", "x.raw"):
+                text = text.replace(data, f"../{data}")
+            (self.folder / other).write_text(text)
+
+    def test_inputs_stay(self):
+        self.inputs()
+        on, recon = self.on_ring, ["recon", *self.on_ring, *GRID]
+        events = [*recon, "--operator", "listmode"]
+        of_data, of_events = [*recon, "--data", "y.h5"], [*recon, "--events", "ev.petsird"]
+        every = ["--iterations", "4", "--save-every", "2"]
+        for name in ("x.iter4.nii", "x-2.nii", "x-2.iter2.nii"):
+            (self.folder / name).write_bytes((self.folder / "x.nii").read_bytes())
+        before = {name: (self.folder / name).read_bytes() for name in self.names() - {"far"}}
+        here = self.folder.name
+        for command in (
+                [*of_data, "-o", "n.nii", "--checkpoint", "y.h5"],
+                [*of_data, "-o", "n.nii", "--checkpoint", "./y.h5"],
+                [*of_data, "-o", "n.nii", "--checkpoint", f"../{here}/y.h5"],
+                [*of_data, "-o", "n.nii", "--checkpoint", self.path("y.h5")],
+                [*of_data, "-o", "n.nii", "--checkpoint", "link-y.h5"],
+                [*of_data, "-o", "n.nii", "--checkpoint", "other-y.h5"],
+                [*recon, "--data", "link-y.h5", "-o", "n.nii", "--checkpoint", "y.h5"],
+                [*recon, "--data=y.h5", "-o", "n.nii", "--checkpoint=y.h5"],
+                [*of_events, "--initial", "x.nii", "-o", "x.nii"],
+                [*of_data, "--truth", "x.hv", "-o", "link-x.hv"],
+                [*of_data, "--mu", "x.mhd", "-o", "x.mhd"],
+                [*of_data, "--initial", "far/z.hv", "-o", "x.hv"],
+                [*of_data, "--mu", "far/z.mhd", "-o", "x.mhd"],
+                [*of_data, "--additive", "m.h5", "-o", "n.nii", "--checkpoint", "m.h5"],
+                [*of_data, "--initial", "x.iter4.nii", "-o", "x.nii", *every],
+                [*events, "--events", "ev.Cdh", "--initial", "x-2.nii", "-o", "x.nii", "--frames",
+                 "20,20,20"],
+                [*events, "--events", "ev.Cdh", "--initial", "x-2.iter2.nii", "-o", "x.nii",
+                 "--frames", "20,20", *every],
+                ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "--initial", "x.nii", "-o",
+                 "x.nii"],
+                ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "--initial", "x.iter4.nii",
+                 "-o", "x.nii", *every],
+                ["direct", "project", "--histo", "v.h5", "--tof-ps", "600", "--like", "x.nii", "-o",
+                 "x.nii"],
+                ["direct", "project", "--image", "x.nii", "--tof-ps", "600", "--azimuth-deg", "0", "-o",
+                 "x.nii"],
+                ["sensitivity", *on, "--like", "x.nii", "-o", "x.nii"],
+                ["sensitivity", *on, *GRID, "--mu", "x.hdr", "-o", "./x.hdr"],
+                ["backproject", *on, "--data", "y.hs", "--like", "x.hv", "-o", "x.hv"],
+                ["project", *on, "--mu", "x.nii", "--image", "x.nii", "-o", "y.hs", "--like", "y.hs"],
+                ["simulate", *on, "--image", "x.nii", "-o", "n.h5", "--truth", "x.nii"],
+                ["simulate", *on, "--labels", "x.hv", "-o", "n.h5", "--truth", "x.hv"],
+                ["simulate", "--scanner", "ev.petsird", *GRID, "--phantom", "point", "-o",
+                 "ev.petsird"],
+                ["factors", *on[:2], "--delayeds", "y.h5", "-o", "y.h5"],
+                ["factors", *on[:2], "--delayeds", "y.h5", "-o", "link-y.h5"],
+                ["phantom", "spheres", "--like", "x.nii", "-o", "x.nii"],
+                ["matrix", *on, "--like", "x.nii", "--lor", "0,0,0,4,0,0", "-o", "x.nii"],
+                ["matrix", "join", "m.h5", "-o", "m.h5"],
+                ["matrix", "join", "m.h5", "-o", "other-m.h5"],
+                ["scanner", "convert", "s.hscan", "s.hscan"],
+                ["scanner", "convert", "ring.yaml", "./ring.yaml"],
+                ["events", "convert", "ev.petsird", "link-ev.petsird"],
+                ["events", "convert", "--scanner", "ring.yaml", "ev.Cdh", "./ev.Cdh"]):
+            self.refuse(2, "would be lost", *command)
+        self.assertEqual({name: (self.folder / name).read_bytes() for name in before}, before)
+        # what is not read may be replaced; iterations that this run does not have, too
+        self.good("phantom", "spheres", *GRID, "-o", "x.hv")
+        self.good(*of_data, "--initial", "x.iter4.nii", "--after", "4", "-o", "x.nii", *every)
+
+    def test_others_stay(self):
+        """The second file of an output is nobody else's."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300, "-o",
+                  "e.petsird")
+        on = ["--scanner", self.scanner]
+        for name, command in (
+                ("n.Cdf", ["events", "convert", "e.petsird", "n.Cdh", *on]),
+                ("n.v", ["phantom", "spheres", *GRID, "-o", "n.hv"]),
+                ("n.img", ["phantom", "spheres", *GRID, "-o", "n.hdr"]),
+                ("n.raw", ["phantom", "spheres", *GRID, "-o", "n.mhd"]),
+                ("n.s", ["simulate", *self.on_ring, "--phantom", "spheres", *GRID, "-o", "n.hs"]),
+                ("n.lut", ["scanner", "convert", self.scanner, "n.hscan"]),
+                ("n_template.s", ["matrix", *self.on_ring, *GRID, "-o", "n.hpm"])):
+            (self.folder / name).write_text("years of work")
+            self.refuse(2, [name, "what it belongs to"], *command)
+            self.assertEqual((self.folder / name).read_text(), "years of work")
+            os.remove(self.path(name))
+            self.good(*command)
+            self.good(*command)  # its own
+
+    def test_endings(self):
+        """Of every output: unknown ones, and those of other kinds of file."""
+        self.expected_counts()
+        self.image("x.nii")
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 300, "-o",
+                  "e.petsird")
+        kinds = {"image": ["n.nii", "n.nii.gz", "n.hv", "n.hdr", "n.mhd", "n.mha", "n.npy"],
+                 "data": ["n.h5", "n.hdf5", "n.hs"], "hdf5": ["n.h5", "n.hdf5"],
+                 "events": ["n.petsird", "n.Cdh", "n.tsv"], "picture": ["n.png"],
+                 "matrix": ["n.h5", "n.hdf5", "n.npz", "n.mtx", "n.tsv", "n.hpm", "n"],
+                 "scanner": ["n.yaml", "n.yml", "n.geom", "n.hscan", "n.petsird"],
+                 "json": ["n.json", "n"]}
+        every = {"n.txt", "n.py", "n.", "n.h5.bak", "n.v", ".h5"}.union(
+            names[0] for names in kinds.values())
+        data = ["--data", "y.h5"]
+        for kind, command in (
+                (["image"], ["recon", *self.on_ring, *GRID, *data, "-o"]),
+                (["hdf5"], ["recon", *self.on_ring, *GRID, *data, "-o", "o.nii", "--checkpoint"]),
+                (["picture"], ["recon", *self.on_ring, *GRID, *data, "-o", "o.nii", "--png"]),
+                (["data"], ["project", *self.on_ring, "--image", "x.nii", "-o"]),
+                (["image"], ["backproject", *self.on_ring, *GRID, *data, "-o"]),
+                (["image"], ["sensitivity", *self.on_ring, *GRID, "-o"]),
+                (["image"], ["phantom", "point", *GRID, "-o"]),
+                (["data"], ["factors", "--scanner", self.scanner, "--delayeds", "y.h5", "-o"]),
+                (["data", "events"], ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o"]),
+                (["image"], ["simulate", *self.on_ring, *GRID, "--phantom", "point", "-o", "o.h5",
+                             "--truth"]),
+                (["matrix"], ["matrix", *self.on_ring, *GRID, "-o"]),
+                (["image"], ["matrix", *self.on_ring, *GRID, "--lor", "0,0,0,4,0,0", "-o"]),
+                (["events"], ["events", "convert", "e.petsird"]),
+                (["scanner"], ["scanner", "convert", self.scanner]),
+                (["picture"], ["scanner", "check", self.scanner, "--png"]),
+                (["picture"], ["direct", "lut", "--tof-ps", "600", *GRID, "-o"]),
+                (["hdf5"], ["direct", "project", "--tof-ps", "600", "--image", "x.nii", "-o"]),
+                (["hdf5"], ["direct", "deposit", "--events", "e.petsird", *GRID, "-o"]),
+                (["hdf5"], ["direct", "factors", "--scanner", self.scanner, *GRID, "-o"]),
+                (["image"], ["direct", "recon", "--histo", "v.h5", "--tof-ps", "600", "-o"])):
+            for name in sorted(every.difference(*(kinds[one] for one in kind))):
+                self.refuse(2, [name, "must end in"], *command, name)
+        for name, kind in (("n.npz", "hdf5"), ("n.h5", "tsv"), ("n.mtx", "npz"), ("n.tsv", "mtx")):
+            self.refuse(2, "must end in", "matrix", *self.on_ring, *GRID, "--format", kind, "-o", name)
+
+
 if __name__ == "__main__":
-    main({"together": Together, "killed": Killed, "limits": Limits, "links": Links})
+    main({"together": Together, "killed": Killed, "limits": Limits, "links": Links,
+          "losses": Losses})

@@ -153,17 +153,12 @@ static void destroy(struct lr_castor_writer *writer)
 
 static lr_status name_data(struct lr_castor_writer *writer)
 {
-    const size_t length = strlen(writer->path);
     if (!lr_path_ends(writer->path, ".Cdh")) {
         return lr_error(writer->log, LR_USAGE, "%s: the name of a CASToR header ends in .Cdh",
                         writer->path);
     }
-    writer->data_path = lr_copy_string(writer->path, writer->log);
-    if (writer->data_path == NULL) {
-        return LR_FAILED;
-    }
-    writer->data_path[length - 1] = 'f';
-    return LR_OK;
+    writer->data_path = lr_path_with_ending(writer->path, ".Cdf", writer->log);
+    return writer->data_path != NULL ? LR_OK : LR_FAILED;
 }
 
 static void name_scanner(struct lr_castor_writer *writer, const char *name)

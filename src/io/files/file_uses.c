@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * Whether writing some files would lose others. */
+#include "base/log.h"
+#include "base/path.h"
+
+#include <lr/io.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* What goes with a file of that ending, under the same name. */
+static const struct companion {
+    const char *of, *ending;
+    bool is_named; /* by a line of the file */
+} companions[] = {
+    {".hv", ".v", true},
+    {".hdr", ".img", true},
+    {".mhd", ".raw", true},
+    {".hs", ".s", true},
+    {".Cdh", ".Cdf", true},
+    {".hscan", ".lut", false},
+    {".hpm", ".pm", false},
+    {".hpm", "_template.s", false},
+    {".hpm", "_template.hs", false},
+    {".hpm", "_template.v", false},
+    {".hpm", "_template.hv", false},
+};
+
+enum { NUM_COMPANIONS = sizeof(companions) / sizeof(companions[0]), MOST_LINE = 4096 };
+
+/* Headers are shorter. */
+enum { MOST_LINES = 10000 };
+
+static bool stat_file(const char *path, struct stat *found)
+{
+    return stat(path, found) == 0 && S_ISREG(found->st_mode);
+}
+
+static bool is_same(const struct stat *file, const char *path)
+{
+    struct stat other;
+    return stat_file(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
+}
+
+/* What a line "key := value", "key = value" or "key: value" gives to its key, in place; NULL = nothing. */
+static char *value_of(char *line)
+{
+    char *value = strpbrk(line, ":=");
+    if (value == NULL) {
+        return NULL;
+    }
+    value += strspn(value, ":= \t\"'");
+    size_t length = strlen(value);
+    while (length > 0 && strchr(" \t\r\n\"'", value[length - 1]) != NULL) {
+        length--;
+    }
+    value[length] = '\0';
+    return length > 0 ? value : NULL;
+}
+
+/* Whether `header` is a text with a line that names the file. */
+static bool names_file(const char *header, const struct stat *file, const lr_log *log)
+{
+    char line[MOST_LINE];
+    struct stat found;
+    bool names = false, is_text = true;
+    FILE *stream = stat_file(header, &found) ? fopen(header, "r") : NULL;
+    for (int k = 0; stream != NULL && !names && is_text && k < MOST_LINES &&
+                    fgets(line, sizeof(line), stream) != NULL;
+         k++) {
+        /* a zero or a line without an end is no header's */
+        is_text = strchr(line, '\n') != NULL || feof(stream);
+        const char *value = is_text ? value_of(line) : NULL;
+        char *path = value != NULL ? lr_path_beside(header, value, log) : NULL;
+        names = path != NULL && is_same(file, path);
+        free(path);
+    }
+    if (stream != NULL) {
+        fclose(stream);
+    }
+    return names;
+}
+
+/* path: what is written, or what goes with it: `with`, else NULL. */
+static lr_status check_reads(const lr_file_uses *uses, const char *path, const char *with)
+{
+    struct stat found;
+    if (!stat_file(path, &found)) {
+        return LR_OK;
+    }
+    for (int k = 0; k < uses->num_read; k++) {
+        const char *read = uses->read[k];
+        if (is_same(&found, read)) {
+            return lr_error(uses->log, LR_USAGE,
+                            "%s%s%s is the input too, which would be lost: give the output another "
+                            "name",
+                            path, with != NULL ? ", which goes with " : "",
+                            with != NULL ? with : "");
+        }
+        if (names_file(read, &found, uses->log)) {
+            return lr_error(uses->log, LR_USAGE,
+                            "%s%s%s belongs to the input %s, and would be lost: give the output "
+                            "another name",
+                            path, with != NULL ? ", which goes with " : "",
+                            with != NULL ? with : "", read);
+        }
+    }
+    return LR_OK;
+}
+
+/* A header that is replaced leaves without a meaning what it names. */
+static lr_status check_header(const lr_file_uses *uses, const char *path)
+{
+    struct stat found;
+    for (int k = 0; k < uses->num_read; k++) {
+        if (stat_file(uses->read[k], &found) && names_file(path, &found, uses->log)) {
+            return lr_error(uses->log, LR_USAGE,
+                            "%s is the header of the input %s, and would be lost: give the output "
+                            "another name",
+                            path, uses->read[k]);
+        }
+    }
+    return LR_OK;
+}
+
+static lr_status check_companion(const lr_file_uses *uses, const char *path,
+                                 const struct companion *companion)
+{
+    struct stat found;
+    char *beside = lr_path_with_ending(path, companion->ending, uses->log);
+    if (beside == NULL) {
+        return LR_FAILED;
+    }
+    lr_status status = check_reads(uses, beside, path);
+    if (status == LR_OK && stat_file(beside, &found) && stat(path, &found) != 0) {
+        status = lr_error(uses->log, LR_USAGE,
+                          "%s is there and %s is not: what it belongs to is not known, and %s "
+                          "would replace it: give the output another name, or move that file away",
+                          beside, path, path);
+    }
+    if (status == LR_OK && companion->is_named) {
+        status = check_header(uses, path);
+    }
+    free(beside);
+    return status;
+}
+
+/* Two names of one file; one that is not there yet is told by its folder. */
+static bool is_same_name(const char *a, const char *b)
+{
+    struct stat found, folders[2];
+    if (stat_file(a, &found)) {
+        return is_same(&found, b);
+    }
+    char *folder_a = lr_path_beside(a, ".", NULL), *folder_b = lr_path_beside(b, ".", NULL);
+    const bool same = folder_a != NULL && folder_b != NULL && stat(folder_a, &folders[0]) == 0 &&
+                      stat(folder_b, &folders[1]) == 0 && folders[0].st_dev == folders[1].st_dev &&
+                      folders[0].st_ino == folders[1].st_ino &&
+                      strcmp(lr_path_name(a), lr_path_name(b)) == 0;
+    free(folder_a);
+    free(folder_b);
+    return same;
+}
+
+lr_status lr_files_check(const lr_file_uses *uses)
+{
+    for (int n = 0; n < uses->num_written; n++) {
+        const char *path = uses->written[n];
+        LR_TRY(check_reads(uses, path, NULL));
+        for (int k = 0; k < NUM_COMPANIONS; k++) {
+            if (lr_path_ends(path, companions[k].of)) {
+                LR_TRY(check_companion(uses, path, &companions[k]));
+            }
+        }
+        for (int k = 0; k < n; k++) {
+            if (is_same_name(path, uses->written[k])) {
+                return lr_error(uses->log, LR_USAGE,
+                                "%s is where two outputs would go: give one of them another name",
+                                path);
+            }
+        }
+    }
+    return LR_OK;
+}
