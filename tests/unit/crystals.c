@@ -654,6 +654,66 @@ static void piles_are_refused_at_once(void **state)
     free(crystals);
 }
 
+/* Seconds of the processor for two panels of one line each, `count` crystals long. */
+static double time_lines(int count)
+{
+    lr_crystal *crystals = calloc(2 * (size_t)count, sizeof(*crystals));
+    for (int n = 0; n < 2 * count; n++) {
+        const double side = n < count ? 1 : -1;
+        crystals[n] = (lr_crystal){.centre_mm = {100 * side, 0, 2 * (n % count)},
+                                   .axes = {{0, 1, 0}, {0, 0, 1}, {1, 0, 0}},
+                                   .size_mm = {2, 2, 10},
+                                   .group = n / count};
+    }
+    const lr_crystal_list list = {.crystals = crystals, .num_crystals = 2 * count};
+    const clock_t start = clock();
+    lr_scanner *scanner = lr_scanner_from_crystals(&list, NULL, NULL);
+    const double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+    assert_non_null(scanner);
+    assert_int_equal(scanner->num_modules, 2);
+    lr_scanner_destroy(scanner);
+    free(crystals);
+    return seconds;
+}
+
+/* Four times as many take four times as long, give or take what caches do; with a time that goes with
+ * the square it was sixteen. */
+static void time_goes_with_the_crystals(void **state)
+{
+    (void)state;
+    double least[2] = {INFINITY, INFINITY};
+    for (int k = 0; k < 6; k++) {
+        least[k % 2] = fmin(least[k % 2], time_lines(k % 2 == 0 ? 20000 : 80000));
+    }
+    print_message("%.3f and %.3f s\n", least[0], least[1]);
+    assert_true(least[1] < 9 * least[0]);
+}
+
+/* Crystals anywhere that look anywhere: more modules than there may be, found out soon. */
+static void heaps_are_refused_soon(void **state)
+{
+    (void)state;
+    enum { COUNT = 300000 };
+    lr_crystal *crystals = calloc(COUNT, sizeof(*crystals));
+    uint64_t seed = test_seed();
+    struct test_log log;
+    test_log_init(&log);
+    for (int n = 0; n < COUNT; n++) {
+        lr_crystal *crystal = &crystals[n];
+        const double a = 6.283185307179586 * test_random(&seed);
+        *crystal = (lr_crystal){
+            .axes = {{0}, {0}, {cos(a), sin(a), 0}}, .size_mm = {1, 1, 1}, .group = -1};
+        for (int k = 0; k < 3; k++) {
+            crystal->centre_mm[k] = 500 * test_random(&seed);
+        }
+    }
+    const lr_crystal_list list = {.crystals = crystals, .num_crystals = COUNT, .log = &log.log};
+    assert_null(lr_scanner_from_crystals(&list, NULL, NULL));
+    assert_int_equal(log.status, LR_BAD_INPUT);
+    assert_non_null(strstr(log.error, "more than 65536 modules"));
+    free(crystals);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -669,6 +729,8 @@ int main(void)
         cmocka_unit_test(petsird_boxes),
         cmocka_unit_test(touching_modules_do_not_overlap),
         cmocka_unit_test(piles_are_refused_at_once),
+        cmocka_unit_test(time_goes_with_the_crystals),
+        cmocka_unit_test(heaps_are_refused_soon),
     };
     return cmocka_run_group_tests_name("crystals", tests, NULL, NULL);
 }

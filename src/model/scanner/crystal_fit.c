@@ -155,9 +155,15 @@ static void cut_segments(struct lr_crystal_fit *fit, int axis, double usual, dou
     int count = 0;
     fit->starts[axis][0] = 0;
     while (fit->starts[axis][count] < fit->n[axis]) {
-        fit->starts[axis][count + 1] =
-            end_of_piece(fit, axis, fit->starts[axis][count], usual, gap_mm);
-        count++;
+        const int begin = fit->starts[axis][count];
+        const int end = end_of_piece(fit, axis, begin, usual, gap_mm);
+        double sum = 0;
+        for (int k = begin; k < end; k++) {
+            sum += fit->lines[axis][k];
+            fit->segment_of[axis][k] = count;
+        }
+        fit->middles_mm[axis][count] = sum / (end - begin);
+        fit->starts[axis][++count] = end;
     }
     fit->num_segments[axis] = count;
 }
@@ -169,15 +175,6 @@ static bool is_narrow(const struct lr_crystal_fit *fit, int axis, int s, double 
     return end - begin > 1 && step_at(fit, axis, begin) < least_mm;
 }
 
-static double mean_line(const struct lr_crystal_fit *fit, int axis, int begin, int end)
-{
-    double sum = 0;
-    for (int k = begin; k < end; k++) {
-        sum += fit->lines[axis][k];
-    }
-    return sum / (end - begin);
-}
-
 /* Regression within the pieces of the usual step, all with one pitch; 0 when each has one line
  * only. */
 static double regress_pitch(const struct lr_crystal_fit *fit, int axis, double least_mm)
@@ -187,7 +184,7 @@ static double regress_pitch(const struct lr_crystal_fit *fit, int axis, double l
         const int begin = fit->starts[axis][s], end = fit->starts[axis][s + 1];
         for (int k = begin; k < end && !is_narrow(fit, axis, s, least_mm); k++) {
             const double from_middle = k - 0.5 * (begin + end - 1);
-            product += from_middle * (fit->lines[axis][k] - mean_line(fit, axis, begin, end));
+            product += from_middle * (fit->lines[axis][k] - fit->middles_mm[axis][s]);
             square += from_middle * from_middle;
         }
     }
@@ -311,15 +308,6 @@ static lr_status find_sizes(struct lr_crystal_fit *fit)
 
 /* --- blocks --- */
 
-static int segment_of(const struct lr_crystal_fit *fit, int axis, int line)
-{
-    int s = 0;
-    while (fit->starts[axis][s + 1] <= line) {
-        s++;
-    }
-    return s;
-}
-
 /* The face of the crystals along one of the panel's axes: as known, else as wide as the closest of
  * them leave it. */
 static lr_status find_face(const struct lr_crystal_fit *fit, int axis, double *face_mm)
@@ -380,8 +368,8 @@ static void link_crystals(const struct lr_crystal_fit *fit, struct lr_crystal_bl
 {
     for (int m = 0; m < fit->panel->count; m++) {
         const int c = fit->panel->members[m];
-        const int r = segment_of(fit, 0, fit->places[c][0]);
-        const int s = segment_of(fit, 1, fit->places[c][1]);
+        const int r = fit->segment_of[0][fit->places[c][0]];
+        const int s = fit->segment_of[1][fit->places[c][1]];
         struct lr_crystal_block *block = &first[s * fit->num_segments[0] + r];
         fit->panel->growth->block[c] = block->appended;
         if (block->first_listed < 0 || c < block->first_listed) {
@@ -405,7 +393,7 @@ static lr_status add_blocks(const struct lr_crystal_fit *fit, struct lr_crystal_
                 block.first[k] = begin;
                 block.module.crystals[k] = end - begin;
                 block.module.pitch_mm[k] = fit->pitches_mm[k][segment[k]];
-                vec_add_scaled(block.module.centre_mm, mean_line(fit, k, begin, end), fit->axes[k],
+                vec_add_scaled(block.module.centre_mm, fit->middles_mm[k][segment[k]], fit->axes[k],
                                block.module.centre_mm);
             }
             vec_add_scaled(block.module.centre_mm, 0.5 * panel.depth_mm, panel.normal,
@@ -444,10 +432,10 @@ static bool measure(const struct lr_crystal_fit *fit, struct lr_crystal_misfit *
         double at[3];
         coordinates(fit, c, at);
         for (int k = 0; k < 2; k++) {
-            const int line = fit->places[c][k], s = segment_of(fit, k, line);
+            const int line = fit->places[c][k], s = fit->segment_of[k][line];
             const int begin = fit->starts[k][s], end = fit->starts[k][s + 1];
-            at[k] -= mean_line(fit, k, begin, end) +
-                     (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
+            at[k] -=
+                fit->middles_mm[k][s] + (line - 0.5 * (begin + end - 1)) * fit->pitches_mm[k][s];
         }
         lr_crystal_misfit_note(misfit, c, vec_length(at));
         within = within && vec_length(at) <= fit->panel->tolerance_mm;
@@ -461,7 +449,10 @@ static lr_status allocate(struct lr_crystal_fit *fit, const lr_log *log)
         fit->lines[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
         fit->starts[k] = lr_alloc((int64_t)fit->n[k] + 1, sizeof(int), "a panel", log);
         fit->pitches_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
-        if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL) {
+        fit->segment_of[k] = lr_alloc(fit->n[k], sizeof(int), "a panel", log);
+        fit->middles_mm[k] = lr_alloc(fit->n[k], sizeof(double), "a panel", log);
+        if (fit->lines[k] == NULL || fit->starts[k] == NULL || fit->pitches_mm[k] == NULL ||
+            fit->segment_of[k] == NULL || fit->middles_mm[k] == NULL) {
             return LR_FAILED;
         }
     }
@@ -514,6 +505,8 @@ lr_status lr_crystal_panel_fit(const struct lr_crystal_panel *panel,
         free(fit.lines[k]);
         free(fit.starts[k]);
         free(fit.pitches_mm[k]);
+        free(fit.segment_of[k]);
+        free(fit.middles_mm[k]);
     }
     return status;
 }

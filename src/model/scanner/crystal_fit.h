@@ -21,6 +21,8 @@ struct lr_crystal_fit {
     double snap_mm;
     int *starts[2]; /* [num_segments + 1] first line of each uniform piece */
     int num_segments[2];
+    int *segment_of[2];       /* [n] the piece that a line is in */
+    double *middles_mm[2];    /* [num_segments] mean of its lines */
     double *pitches_mm[2];    /* [num_segments] step from line to line within each */
     double least_pitch_mm[2]; /* of all pieces */
 };

@@ -7,6 +7,7 @@
 #include "base/vec.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { NUM_SAMPLES = 64 };
 
@@ -64,12 +65,14 @@ static void consider(void *user, int crystal, double distance2)
 {
     struct search *search = user;
     const struct lr_crystal_growth *growth = search->growth;
+    if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2) {
+        return;
+    }
     const lr_crystal *from = &growth->list->crystals[search->from];
     const lr_crystal *to = &growth->list->crystals[crystal];
     double way[3];
     vec_sub(to->centre_mm, from->centre_mm, way);
-    if (crystal == search->from || growth->panel[crystal] >= 0 || distance2 >= search->distance2 ||
-        !may_share_module(from, to) || !is_across(way, from->axes[2]) ||
+    if (!may_share_module(from, to) || !is_across(way, from->axes[2]) ||
         (search->across != NULL && !is_across(way, search->across))) {
         return;
     }
@@ -96,10 +99,21 @@ static void find_step(struct lr_crystal_growth *growth, int from, const double *
     step[0] = step[1] = step[2] = 0;
 }
 
-/* Crystals of real scanners have some hundred others in reach; a heap of them has all. */
+/* Crystals of panels have up to about a hundred others in reach, and single ones, of which there are no more than
+ * modules, a thousand; a heap of them has all. */
 static bool is_lost(const struct lr_crystal_growth *growth)
 {
-    return growth->seen > 50000000 + (int64_t)2000 * growth->list->num_crystals;
+    return growth->seen > 70000000 + (int64_t)150 * growth->list->num_crystals;
+}
+
+/* More panels than there may be modules, or on the way there: by far more, if crystals go on as they begin.
+ * shares: crystals that have been taken by so many new panels, and those that are left. */
+static bool are_too_many(const struct lr_crystal_growth *growth, int new_panels,
+                         const int64_t shares[2])
+{
+    const double expected = new_panels * (1 + (double)shares[1] / (double)shares[0]);
+    return growth->num_panels > LR_MAX_CRYSTAL_MODULES ||
+           (new_panels > LR_MAX_CRYSTAL_MODULES / 16 && expected > 4.0 * LR_MAX_CRYSTAL_MODULES);
 }
 
 static lr_status refuse_heap(const struct lr_crystal_growth *growth)
@@ -191,18 +205,25 @@ lr_status lr_crystals_grow(struct lr_crystal_growth *growth, double share, doubl
     if (front.queue == NULL) {
         return LR_FAILED;
     }
-    for (int c = 0;
-         c < list->num_crystals && growth->num_panels <= LR_MAX_CRYSTAL_MODULES && !is_lost(growth);
-         c++) {
+    const int before = growth->num_panels;
+    int64_t shares[2] = {0, 0};
+    bool too_many = false;
+    for (int c = 0; c < list->num_crystals; c++) {
+        shares[1] += growth->panel[c] < 0;
+    }
+    for (int c = 0; c < list->num_crystals && !too_many && !is_lost(growth); c++) {
         if (growth->panel[c] < 0) {
             grow_panel(&front, c);
+            shares[0] += front.tail;
+            shares[1] -= front.tail;
+            too_many = are_too_many(growth, growth->num_panels - before, shares);
         }
     }
     free(front.queue);
     if (is_lost(growth)) {
         return refuse_heap(growth);
     }
-    if (growth->num_panels > LR_MAX_CRYSTAL_MODULES) {
+    if (too_many) {
         return lr_error(list->log, LR_BAD_INPUT,
                         "%s: the crystals do not stand in regular panels: they would make more "
                         "than %d modules",
@@ -244,14 +265,19 @@ double lr_crystals_spacing_mm(const lr_crystal_list *list)
 {
     double nearest2[NUM_SAMPLES];
     const int count = list->num_crystals < NUM_SAMPLES ? list->num_crystals : NUM_SAMPLES;
+    double samples_mm[NUM_SAMPLES][3];
     for (int k = 0; k < count; k++) {
         const int from = (int)((int64_t)k * list->num_crystals / count);
+        memcpy(samples_mm[k], list->crystals[from].centre_mm, sizeof(samples_mm[k]));
         nearest2[k] = INFINITY;
-        for (int c = 0; c < list->num_crystals; c++) {
+    }
+    for (int c = 0; c < list->num_crystals; c++) {
+        for (int k = 0; k < count; k++) {
             double way[3];
-            vec_sub(list->crystals[c].centre_mm, list->crystals[from].centre_mm, way);
-            if (c != from && vec_dot(way, way) > 0) {
-                nearest2[k] = fmin(nearest2[k], vec_dot(way, way));
+            vec_sub(list->crystals[c].centre_mm, samples_mm[k], way);
+            const double distance2 = vec_dot(way, way);
+            if (distance2 < nearest2[k] && distance2 > 0) {
+                nearest2[k] = distance2;
             }
         }
     }

@@ -13,7 +13,10 @@ static const double most = 1e12;
 
 static int64_t cell_of(const struct lr_point_hash *hash, double coordinate)
 {
-    return (int64_t)floor(fmin(fmax(coordinate / hash->cell_mm, -most), most));
+    const double at = coordinate / hash->cell_mm;
+    const double bounded = at < -most ? -most : at > most ? most : at;
+    const int64_t towards_zero = (int64_t)bounded;
+    return towards_zero - (bounded < (double)towards_zero);
 }
 
 static uint64_t head_of(const struct lr_point_hash *hash, const int64_t cell[3])
@@ -24,6 +27,12 @@ static uint64_t head_of(const struct lr_point_hash *hash, const int64_t cell[3])
     return (h ^ (h >> 31)) & (hash->num_heads - 1);
 }
 
+static uint64_t head_at(const struct lr_point_hash *hash, const double at[3])
+{
+    const int64_t cell[3] = {cell_of(hash, at[0]), cell_of(hash, at[1]), cell_of(hash, at[2])};
+    return head_of(hash, cell);
+}
+
 lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points *points,
                              double cell_mm, const lr_log *log)
 {
@@ -31,30 +40,32 @@ lr_status lr_point_hash_init(struct lr_point_hash *hash, const struct lr_points 
     while (hash->num_heads < (uint64_t)points->count) {
         hash->num_heads *= 2;
     }
-    hash->heads =
-        lr_alloc((int64_t)hash->num_heads, sizeof(*hash->heads), "an index of crystals", log);
-    hash->next = lr_alloc(points->count, sizeof(*hash->next), "an index of crystals", log);
-    if (hash->heads == NULL || hash->next == NULL) {
+    hash->begins =
+        lr_alloc((int64_t)hash->num_heads + 1, sizeof(*hash->begins), "an index of crystals", log);
+    hash->sorted = lr_alloc(points->count, sizeof(*hash->sorted), "an index of crystals", log);
+    if (hash->begins == NULL || hash->sorted == NULL) {
         lr_point_hash_finish(hash);
         return LR_FAILED;
     }
-    for (uint64_t h = 0; h < hash->num_heads; h++) {
-        hash->heads[h] = -1;
+    for (int c = 0; c < points->count; c++) {
+        hash->begins[head_at(hash, lr_point_at(points, c))]++;
     }
+    for (uint64_t h = 0; h < hash->num_heads; h++) {
+        hash->begins[h + 1] += hash->begins[h];
+    }
+    /* Now begins[h] is where bucket h ends; it moves back to its begin. */
     for (int c = points->count - 1; c >= 0; c--) {
         const double *at = lr_point_at(points, c);
-        const int64_t cell[3] = {cell_of(hash, at[0]), cell_of(hash, at[1]), cell_of(hash, at[2])};
-        const uint64_t head = head_of(hash, cell);
-        hash->next[c] = hash->heads[head];
-        hash->heads[head] = c;
+        hash->sorted[--hash->begins[head_at(hash, at)]] =
+            (struct lr_hashed){{at[0], at[1], at[2]}, c};
     }
     return LR_OK;
 }
 
 void lr_point_hash_finish(struct lr_point_hash *hash)
 {
-    free(hash->heads);
-    free(hash->next);
+    free(hash->begins);
+    free(hash->sorted);
     *hash = (struct lr_point_hash){0};
 }
 
@@ -64,20 +75,19 @@ static int64_t visit_cell(const struct lr_point_hash *hash, const int64_t cell[3
                           const double point_mm[3], double reach_mm,
                           const struct lr_point_visit *visit)
 {
-    int64_t seen = 0;
-    for (int c = hash->heads[head_of(hash, cell)]; c >= 0; c = hash->next[c], seen++) {
-        const double *at = lr_point_at(&hash->points, c);
-        if (cell_of(hash, at[0]) != cell[0] || cell_of(hash, at[1]) != cell[1] ||
-            cell_of(hash, at[2]) != cell[2]) {
-            continue;
-        }
+    const uint64_t head = head_of(hash, cell);
+    const int begin = hash->begins[head], end = hash->begins[head + 1];
+    for (int k = begin; k < end; k++) {
+        const double *at = hash->sorted[k].at_mm;
         double way[3];
         vec_sub(at, point_mm, way);
-        if (vec_dot(way, way) <= reach_mm * reach_mm) {
-            visit->take(visit->user, c, vec_dot(way, way));
+        const double distance2 = vec_dot(way, way);
+        if (distance2 <= reach_mm * reach_mm && cell_of(hash, at[0]) == cell[0] &&
+            cell_of(hash, at[1]) == cell[1] && cell_of(hash, at[2]) == cell[2]) {
+            visit->take(visit->user, hash->sorted[k].point, distance2);
         }
     }
-    return seen;
+    return end - begin;
 }
 
 int64_t lr_point_hash_visit(const struct lr_point_hash *hash, const double point_mm[3],

@@ -19,8 +19,11 @@ struct lr_point_hash {
     struct lr_points points;
     double cell_mm;
     uint64_t num_heads; /* a power of 2 */
-    int *heads;         /* [num_heads] first point of a bucket, -1 = none */
-    int *next;          /* [count] */
+    int *begins;        /* [num_heads + 1] where a bucket begins in sorted */
+    struct lr_hashed {
+        double at_mm[3];
+        int point;
+    } * sorted; /* [count] by bucket: what is near in space is so in memory */
 };
 
 /* On failure (no memory, logged) *hash holds nothing. Points are below 1e6 mm, the cell at least
