@@ -119,7 +119,7 @@ refuse_without_root() {
 run() {
     local start=$SECONDS verdict=good words="${*:2}"
     enter root "${@:2}" 2>&1 | tee "$folder/$1.log" || verdict=FAILED
-    [ "$2" != bash ] || words=$1
+    [[ $words == ./tools/* ]] || words=$1
     say "$words" "$verdict" "$((SECONDS - start)) s"
 }
 

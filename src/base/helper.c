@@ -86,7 +86,7 @@ bool lr_helper_find(const char *name, char path[PATH_MAX])
 {
     static const struct lr_part_places places = {
         .variable = "LORASTER_LIBEXEC",
-        .below = {"", LR_LIBEXEC_FROM_PROGRAM, LR_LIBEXEC_FROM_LIBRARY},
+        .below = {"", LR_LIBEXEC_FROM_PROGRAM, LR_LIBEXEC_FROM_LIBRARY, LR_LIBEXEC_FROM_PLUGIN},
         .installed = LR_LIBEXEC_DIR,
     };
     return lr_part_find(&places, name, path);

@@ -57,6 +57,10 @@ class Documents(ProgramTest):
         super().setUp()
         os.symlink(self.program, self.path("loraster"))
         self.environment = dict(os.environ, PATH=f"{self.folder}:{os.environ['PATH']}", **AS_ROOT)
+        # An installed program has none of its own.
+        folders = (Path(self.program).parent, self.source_root / "build" / "release")
+        bench = [str(folder) for folder in folders if (folder / "loraster-bench").exists()]
+        self.with_bench = dict(os.environ, **({"LORASTER_LIBEXEC": bench[0]} if bench else {}))
 
     def page(self, name):
         return (self.source_root / name).read_text()
@@ -197,7 +201,7 @@ class Documents(ProgramTest):
         verb = tuple(word for word in words[:2] if re.fullmatch("[a-z]+", word))
         for length in (2, 1):
             if verb[:length] not in known:
-                done = self.run_program(*verb[:length], "--help")
+                done = self.run_program(*verb[:length], "--help", env=self.with_bench)
                 known[verb[:length]] = done.stdout if done.returncode == 0 else ""
             if known[verb[:length]]:
                 break

@@ -96,6 +96,11 @@ def check(folder, arguments):
                   ["recon", "--data", "counts.h5", "--iterations", "1", "--backend", "cpu", "-o",
                    "x.nii"]):
         run([prefix / "bin" / "loraster", *words, *known], env=here, cwd=folder)
+    # The viewer is a plugin that reads files itself.
+    if found["viewer"]["works"] and any(device["usable"] for device in found["devices"]):
+        (folder / "steps.txt").write_text("wait\n")
+        run([prefix / "bin" / "loraster", "view", "--scanner", "two-opposed-modules", "--data", "counts.h5",
+             "--no-window", "--script", "steps.txt"], env=here, cwd=folder)
     check_bench(prefix / "bin" / "loraster", here, folder, arguments.build)
     licence = find_one(prefix, "LICENSE").read_text()
     assert "Apache License" in licence, licence[:80]
