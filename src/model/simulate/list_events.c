@@ -5,7 +5,7 @@
  * process with as many events, which are sums of exponential gaps brought to the duration. */
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/random.h"
+#include "model/simulate/random.h"
 
 #include <lr/events.h>
 #include <math.h>

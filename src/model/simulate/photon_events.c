@@ -7,9 +7,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/random.h"
 #include "base/vec.h"
 #include "model/scanner/layers.h"
+#include "model/simulate/random.h"
 #include "model/simulate/sight.h"
 
 #include <lr/events.h>

@@ -4,7 +4,7 @@
  * Poisson counts. */
 #include "base/log.h"
 #include "base/parallel.h"
-#include "base/random.h"
+#include "model/simulate/random.h"
 
 #include <math.h>
 

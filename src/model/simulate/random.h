@@ -4,8 +4,8 @@
  * Random numbers by their place alone, so that any number of threads and any order draw the same: Salmon, Moraes,
  * Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3 (SC 2011). Streams of one seed are told apart by what they
  * are for (lr_random_stream of lr/phantom.h). */
-#ifndef LR_BASE_RANDOM_H
-#define LR_BASE_RANDOM_H
+#ifndef LR_MODEL_RANDOM_H
+#define LR_MODEL_RANDOM_H
 
 #include <Random123/philox.h>
 #include <lr/phantom.h>
