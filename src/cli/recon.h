@@ -123,6 +123,7 @@ struct recon {
     lr_image *image;
     lr_iteration *history; /* owned [iterations], without images; or the frame's */
     int num_done;          /* of this run */
+    bool lacks_checkpoint; /* the last one that was due could not be written */
     double start_s;
     struct run_bar bar;
     lr_traffic traffic;              /* up to the last iteration */

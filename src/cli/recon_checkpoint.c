@@ -290,9 +290,25 @@ static bool is_due(const struct recon *recon, int iterations)
     return recon->request.checkpoint != NULL && iterations / every > recon->saved / every;
 }
 
+/* Errors of a checkpoint are warnings of the run, and told once until one is written again. */
+static void demote(void *user, lr_log_level level, lr_status status, const char *sentence)
+{
+    struct recon *recon = user;
+    if (level != LR_LOG_ERROR) {
+        recon->setup.report->log.write(recon->setup.report, level, status, sentence);
+    } else if (!recon->lacks_checkpoint) {
+        report_warn(recon->setup.report,
+                    "%s: no checkpoint of iteration %d: the run goes on, and tries again when the "
+                    "next one is due",
+                    sentence, recon->saved);
+        recon->lacks_checkpoint = true;
+    }
+}
+
 /* checkpoint: its images and what is known of them alone. */
 static lr_status save(struct recon *recon, lr_checkpoint *checkpoint)
 {
+    const lr_log log = {demote, recon};
     recon->saved = checkpoint->iterations;
     if (recon->cluster.rank != 0) {
         return LR_OK;
@@ -301,7 +317,10 @@ static lr_status save(struct recon *recon, lr_checkpoint *checkpoint)
     checkpoint->ranks = recon->cluster.size;
     checkpoint->frame = recon->frames.count > 0 ? recon->frames.current + 1 : 0;
     describe(recon, checkpoint->key);
-    return lr_checkpoint_write(recon->request.checkpoint, checkpoint, &recon->setup.report->log);
+    if (lr_checkpoint_write(recon->request.checkpoint, checkpoint, &log) == LR_OK) {
+        recon->lacks_checkpoint = false;
+    }
+    return LR_OK;
 }
 
 /* images: [count] at any place. */
@@ -406,20 +425,20 @@ static void say(const struct recon *recon)
                          : "");
 }
 
-/* Iterations that are left; a frame may have none left. */
+/* Iterations that are left: none where the run had ended. */
 static lr_status count_left(struct recon *recon)
 {
     struct recon_request *request = &recon->request;
     const int made = recon->checkpoint.iterations - request->first_after;
-    const bool is_done = made == request->iterations && recon->checkpoint.frame > 0;
     if (made < 1) {
         return refuse(recon, "it has fewer iterations than --after");
     }
-    if (made >= request->iterations && !is_done) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "%s has %d iterations already, and %d are asked for: ask for more, or "
-                            "leave out --resume",
-                            request->checkpoint, made, request->iterations);
+    if (made > request->iterations) {
+        return report_error(
+            recon->setup.report, LR_USAGE,
+            "%s has %d iterations already, and %d are asked for: ask for as many, or "
+            "leave out --resume",
+            request->checkpoint, made, request->iterations);
     }
     request->iterations -= made;
     request->iterations_before = recon->checkpoint.iterations;

@@ -182,7 +182,8 @@ static void print_json(const struct recon *recon, bool stopped)
 void recon_report(const struct recon *recon, bool stopped)
 {
     char duration[32], memory[32];
-    const lr_iteration *last = &recon->history[recon->num_done - 1];
+    const lr_iteration none = {.number = recon->request.iterations_before};
+    const lr_iteration *last = recon->num_done > 0 ? &recon->history[recon->num_done - 1] : &none;
     report_clear(recon->setup.report);
     report_info(recon->setup.report, "done in %s, peak memory %s",
                 report_duration(duration, report_seconds() - recon->start_s),

@@ -400,14 +400,18 @@ static lr_status forecast(struct recon *recon, bool *goes_on)
         goes_on);
 }
 
-/* A frame whose last iteration is in the checkpoint, and whose image may not have been written. */
+/* All iterations are in the checkpoint; their image may not have been written. */
 static lr_status write_finished(struct recon *recon)
 {
     const lr_vector image = lr_vector_of_floats(recon->start, recon->checkpoint.num_values);
     CLI_TRY(recon_take_image(recon, &image));
-    return recon->cluster.rank == 0
-               ? lr_image_write(recon->request.output, recon->image, &recon->setup.report->log)
-               : LR_OK;
+    if (recon->cluster.rank != 0) {
+        return LR_OK;
+    }
+    CLI_TRY(lr_image_write(recon->request.output, recon->image, &recon->setup.report->log));
+    CLI_TRY(recon->request.picture != NULL ? recon_draw(recon) : LR_OK);
+    recon_report(recon, false);
+    return LR_OK;
 }
 
 /* Of the data at hand. */
@@ -456,7 +460,8 @@ static lr_status reconstruct_frames(struct recon *recon)
         recon->request.iterations_before = recon->request.first_after;
         recon_forget_checkpoint(recon);
     }
-    if (recon->setup.report->json && recon->cluster.rank == 0 && recon_has_frames(recon)) {
+    if (recon->setup.report->json && recon->cluster.rank == 0 &&
+        (status == LR_OK || recon_has_frames(recon))) {
         recon->setup.op = recon->frames.first; /* of which JSON tells */
         recon_frames_json(recon, status == LR_CANCELLED);
         recon->setup.op = NULL;

@@ -192,6 +192,29 @@ class Limits(OutputTest):
         """ulimit -f ends no program without a sentence."""
         self.refuse_all("ulimit -f", preexec_fn=limit_files(4096))
 
+    def test_checkpoints(self):
+        """Without room for one a run goes on to its image; with one of all iterations it writes that."""
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 3000, "-o",
+                  "e.petsird")
+        recon = ["recon", *self.on_ring, *GRID, "--events", "e.petsird", "--iterations", 4]
+        keeps = [*recon, "--checkpoint", "c.h5"]
+        self.good(*recon, "-o", "x.nii")
+        done = self.good(*keeps, "-o", "z.nii", preexec_fn=limit_files(4096))
+        warnings = [line for line in done.stderr.split("\n") if "warning: " in line]
+        self.assertEqual(len(warnings), 1, done.stderr)
+        self.assertIn("no checkpoint of iteration 1", warnings[0])
+        self.assertFalse((self.folder / "c.h5").exists())
+        self.assertEqual(*self.read("x.nii", "z.nii"))
+        self.good(*keeps, "-o", "z.nii")
+        kept, = self.read("c.h5")
+        os.remove(self.path("z.nii"))
+        self.good(*keeps, "--resume", "-o", "z.nii", "--png", "z.png")
+        self.assertEqual(*self.read("x.nii", "z.nii"))
+        self.assertTrue((self.folder / "z.png").exists())
+        self.assertEqual(self.json(*keeps, "--resume", "-o", "z.nii")["iterations"], [])
+        self.refuse(2, "4 iterations already", *keeps[:-3], 3, *keeps[-2:], "--resume", "-o", "z.nii")
+        self.assertEqual(self.read("c.h5"), (kept,))
+
     def test_full_disk(self):
         small = Path("/dev/shm")
         if os.geteuid() != 0 or not small.is_dir():

@@ -638,7 +638,7 @@ def faults():
     full = ["sh", "-c", 'ulimit -f 1 && exec "$@"', "sh", *good]
     refused(full, good, 1, "rank 0 of 2", "x.nii", **by_wire)
     checkpoint = ["--checkpoint", path("c.h5")]
-    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5",
+    refused([*full, *checkpoint], [*good, *checkpoint], 1, "rank 0 of 2", "c.h5", "goes on", "x.nii",
             **by_wire)
     assert not Path(path("c.h5")).exists() and not Path(path("x.nii")).exists()
     if "FAIL_GL" in os.environ:

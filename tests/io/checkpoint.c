@@ -122,6 +122,57 @@ static void damage_is_refused(void **state)
     folder_finish(&fixture.folder);
 }
 
+/* Reads the file with a bit flipped: whether it is refused; else what is read is what was written. */
+static bool refuses_flip(const struct fixture *fixture, unsigned char *bytes, size_t count,
+                         size_t bit)
+{
+    lr_checkpoint back;
+    const lr_checkpoint *was = &fixture->checkpoint;
+    bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    bytes_write(fixture->path, bytes, count);
+    bytes[bit / 8] ^= (unsigned char)(1 << bit % 8);
+    if (lr_checkpoint_read(fixture->path, NULL, &back, NULL) != LR_OK) {
+        return true;
+    }
+    assert_string_equal(back.key, key);
+    assert_memory_equal(&back.grid, &was->grid, sizeof(back.grid));
+    assert_int_equal(back.num_images, NUM_IMAGES);
+    assert_int_equal(back.num_values, NUM_VALUES);
+    assert_memory_equal(back.images, fixture->values, sizeof(fixture->values));
+    assert_int_equal(back.iterations, was->iterations);
+    assert_int_equal(back.ranks, was->ranks);
+    assert_int_equal(back.frame, was->frame);
+    assert_int_equal(back.guess_iterations, was->guess_iterations);
+    assert_int_equal(back.local_iterations, was->local_iterations);
+    assert_true(back.log_likelihood == was->log_likelihood);
+    lr_checkpoint_finish(&back);
+    return false;
+}
+
+static void no_flipped_bit_passes(void **state)
+{
+    enum { STEP = 419, IN_VALUES = 67 }; /* in bits, another one of each byte */
+    struct fixture fixture;
+    size_t count;
+    int refused = 0;
+    (void)state;
+    open_fixture(&fixture);
+    unsigned char *bytes = bytes_read(fixture.path, &count);
+    for (size_t bit = 0; bit < 8 * count; bit += STEP) {
+        refused += refuses_flip(&fixture, bytes, count, bit);
+    }
+    print_message("%d of %zu bits are refused\n", refused, 8 * count / STEP);
+    size_t first = 0;
+    while (memcmp(bytes + first, fixture.values, sizeof(fixture.values)) != 0) {
+        first++;
+    }
+    for (size_t bit = 0; bit < 8 * sizeof(fixture.values); bit += IN_VALUES) {
+        assert_true(refuses_flip(&fixture, bytes, count, 8 * first + bit));
+    }
+    free(bytes);
+    folder_finish(&fixture.folder);
+}
+
 static void a_full_disk_leaves_the_last_one(void **state)
 {
     struct fixture fixture;
@@ -149,6 +200,7 @@ int main(void)
         cmocka_unit_test(what_is_written_comes_back),
         cmocka_unit_test(another_key_is_refused),
         cmocka_unit_test(damage_is_refused),
+        cmocka_unit_test(no_flipped_bit_passes),
         cmocka_unit_test(a_full_disk_leaves_the_last_one),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

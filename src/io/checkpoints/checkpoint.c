@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <zlib.h>
 
 static const char *const group_name = "checkpoint";
 
@@ -28,6 +29,24 @@ static const struct {
     {"local_iterations", offsetof(lr_checkpoint, local_iterations), 0},
 };
 enum { NUM_NUMBERS = sizeof(numbers) / sizeof(numbers[0]) };
+
+/* CRC-32 of all that is read back, in the order of the file. */
+static int64_t check_sum(const lr_checkpoint *checkpoint)
+{
+    const lr_grid *grid = &checkpoint->grid;
+    const size_t count = (size_t)checkpoint->num_images * (size_t)checkpoint->num_values;
+    uLong sum = crc32_z(0, (const Bytef *)checkpoint->key, strlen(checkpoint->key));
+    for (int k = 0; k < NUM_NUMBERS; k++) {
+        sum = crc32_z(sum, (const Bytef *)checkpoint + numbers[k].offset, sizeof(int));
+    }
+    sum = crc32_z(sum, (const Bytef *)&checkpoint->log_likelihood, sizeof(double));
+    sum = crc32_z(sum, (const Bytef *)grid->size, sizeof(grid->size));
+    sum = crc32_z(sum, (const Bytef *)grid->voxel_mm, sizeof(grid->voxel_mm));
+    sum = crc32_z(sum, (const Bytef *)grid->origin_mm, sizeof(grid->origin_mm));
+    sum = crc32_z(sum, (const Bytef *)&checkpoint->num_images, sizeof(int));
+    sum = crc32_z(sum, (const Bytef *)&checkpoint->num_values, sizeof(int64_t));
+    return (int64_t)crc32_z(sum, (const Bytef *)checkpoint->images, count * sizeof(float));
+}
 
 /* --- writing --- */
 
@@ -46,6 +65,7 @@ static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
 {
     const lr_grid *grid = &checkpoint->grid;
     const int64_t shape[2] = {checkpoint->num_images, checkpoint->num_values};
+    const int64_t sum = check_sum(checkpoint);
     const hid_t group = H5Gcreate2(out->file, group_name, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     if (group < 0) {
         return false;
@@ -55,6 +75,7 @@ static bool put(struct lr_hdf5_output *out, const lr_checkpoint *checkpoint)
         lr_hdf5_put_numbers(group, "grid_size", H5T_NATIVE_INT, 3, grid->size) &&
         lr_hdf5_put_numbers(group, "grid_voxel_mm", H5T_NATIVE_DOUBLE, 3, grid->voxel_mm) &&
         lr_hdf5_put_numbers(group, "grid_origin_mm", H5T_NATIVE_DOUBLE, 3, grid->origin_mm) &&
+        lr_hdf5_put_numbers(group, "crc32", H5T_NATIVE_INT64, 0, &sum) &&
         lr_hdf5_put_array(group, "images", H5T_NATIVE_FLOAT, shape, checkpoint->images);
     return H5Gclose(group) >= 0 && done;
 }
@@ -144,7 +165,17 @@ static lr_status read_from(const struct lr_hdf5_input *in, const char *key,
         return lr_error(in->log, LR_BAD_INPUT, "%s: the checkpoint lacks attributes: it is damaged",
                         in->path);
     }
-    return get_images(in, checkpoint);
+    int64_t sum = -1;
+    const bool has_sum = lr_hdf5_get_int64(in, "/checkpoint", "crc32", 1, &sum);
+    LR_TRY(has_sum ? LR_OK : lr_hdf5_input_check(in));
+    LR_TRY(get_images(in, checkpoint));
+    return sum == check_sum(checkpoint)
+               ? LR_OK
+               : lr_error(in->log, LR_BAD_INPUT, "%s: %s: begin anew without resuming", in->path,
+                          has_sum
+                              ? "its checksum is another than that of what it holds: it is damaged"
+                              : "the checkpoint has no checksum: another version wrote it, or "
+                                "it is damaged");
 }
 
 lr_status lr_checkpoint_read(const char *path, const char *key, lr_checkpoint *checkpoint,
