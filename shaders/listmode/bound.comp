@@ -8,7 +8,7 @@
 // reads:     lines with their values, of which the others have no slices
 // writes:    scale.largest_term
 // shape:     one thread a line
-// variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+// variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #include "listmode/largest.glsl"

@@ -7,7 +7,7 @@
 // reads:     lines
 // writes:    for each line how many elements it has, then the elements: voxel and value
 // shape:     one thread a line
-// variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1
+// variants: TOF=1; LINE=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 

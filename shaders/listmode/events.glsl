@@ -4,7 +4,8 @@
 // The events at hand, for the passes that make lines of them, one thread an event: which are meant, and
 // what they refer to. Includers define
 //     void put(uint k, Event event, int place, float value);
-// which writes line k of an event whose value stands at `place` of the window.
+// which writes line k of an event whose value stands at `place` of the window. Variants: BINS, where times of
+// flight are in bins.
 #define LINES_ACCESS writeonly
 #include "listmode/lines.glsl"
 
@@ -54,14 +55,23 @@ layout(std430, binding = LR_BIND_LIST_VALUES) readonly buffer Values {
 
 void put(uint k, Event event, int place, float value);
 
-double sigma_of(Event event)
+// Half of a bin that changes nothing by 1e-5, in standard deviations: of events without one where others have bins.
+#define NARROWEST_HALF_BIN 0.005
+
+// Standard deviation of its time of flight, and width of its bin.
+dvec2 sigma_and_bin_of(Event event)
 {
-    int count = events_first.y;
-    if (count == 0) {
-        return sigmas[0];
+    int count = events_first.y, at = 0;
+    if (count != 0) {
+        int a = kinds[event.a], b = kinds[event.b];
+        at = a < count && b < count ? a * count + b : -1;
     }
-    int a = kinds[event.a], b = kinds[event.b];
-    return a < count && b < count ? sigmas[a * count + b] : 0.0lf;
+#ifdef BINS
+    int all = max(count * count, 1);
+    return at >= 0 ? dvec2(sigmas[at], sigmas[all + at]) : dvec2(0.0lf);
+#else
+    return at >= 0 ? dvec2(sigmas[at], 0.0lf) : dvec2(0.0lf);
+#endif
 }
 
 int to_slice(double s)

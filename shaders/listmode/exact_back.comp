@@ -8,7 +8,7 @@
 // writes:    sums of the image, slice by slice
 // shape:     one thread a line
 // invariant: sums are integers, the same bits in every run, but where sums_are_floats
-// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #include "common/atomic64.glsl"
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"

@@ -8,7 +8,7 @@
 // reads:     lines of listmode/exact_prepare.comp with their values, of which the others have no planes
 // writes:    scale.largest_term
 // shape:     a group goes through its lines, which few have, one after the other: each thread has some planes
-// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #define PLANES planes
 ivec2 planes; // of the thread, of the line at hand

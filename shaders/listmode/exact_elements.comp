@@ -7,7 +7,7 @@
 // reads:     lines of listmode/exact_prepare.comp
 // writes:    for each line how many shares it has, then the shares: voxel and value
 // shape:     one thread a line
-// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"
 

@@ -7,7 +7,7 @@
 // reads:     lines of listmode/exact_prepare.comp; the image, slice by slice
 // writes:    a value for each line that is selected, also for those that see nothing
 // shape:     one thread a line
-// variants: TOF=1; LEANING=1; LEANING=1 TOF=1
+// variants: TOF=1; LEANING=1; LEANING=1 TOF=1; TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/exact.glsl"
 

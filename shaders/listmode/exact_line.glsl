@@ -4,7 +4,7 @@
 // A line on its way through planes of sample points, as listmode/exact_prepare.comp leaves it, and the
 // points beside it that may have elements. Voxels and points along p, u and v: `slab.xyz` points are in a
 // voxel. Parts 0 to 2 are those of listmode/lines.glsl, of points in place of voxels. Variants: TOF,
-// LEANING.
+// BINS, LEANING.
 #include "listmode/line.glsl"
 
 // A crystal's face. Offsets from the line are in points along u and v, along the face's axes in mm.
@@ -140,13 +140,20 @@ struct Time {
     vec4 place, even;
     vec3 gain;
     float whole;
+#ifdef BINS
+    float half_bin;
+#endif
 };
 
 Time time_of(Line line, uint k)
 {
     Time time;
     time.place = uintBitsToFloat(lines[13u * uint(size.w) + k]);
-    time.gain = uintBitsToFloat(lines[14u * uint(size.w) + k]).xyz;
+    vec4 gain = uintBitsToFloat(lines[14u * uint(size.w) + k]);
+    time.gain = gain.xyz;
+#ifdef BINS
+    time.half_bin = gain.w;
+#endif
     float width = time.place.z, q = width * width;
     vec3 of = vec3(q / 6.0, q * q / 120.0, q * q * q / 5040.0);
     time.even = float(0.79788456 / HELD) * width * time.place.w *
@@ -159,6 +166,9 @@ Time time_of(Line line, uint k)
 // The mean of the Gaussian over the extent of a voxel that is cut, or long; per mm.
 float weight_of_part(float middle, Time time)
 {
+#ifdef BINS
+    return held_of_bin(middle, time.place.z, time.half_bin) * time.place.w;
+#else
     float low = max(middle - time.place.z, -3.0), high = min(middle + time.place.z, 3.0);
     float half_width = 0.5 * (high - low);
     if (half_width <= 0.0) {
@@ -167,6 +177,7 @@ float weight_of_part(float middle, Time time)
     float held = half_width < 0.5 ? normal_around(0.5 * (low + high), half_width)
                                   : normal_from_0(high) - normal_from_0(low);
     return held * time.place.w * float(1.0 / HELD);
+#endif
 }
 
 float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, Time time)
@@ -175,9 +186,13 @@ float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, Time time)
     vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
     to_middle.yz += off_of(walk, at);
     float middle = time.place.x + float(walk.plane) * time.place.y + dot(to_middle, time.gain);
+#ifdef BINS
+    return weight_of_part(middle, time);
+#else
     float y = middle * middle;
     return abs(middle) <= time.whole
                ? exp2(y * -0.72134752) * (time.even.x + y * (time.even.y + y * (time.even.z + y * time.even.w)))
                : weight_of_part(middle, time);
+#endif
 }
 #endif

@@ -10,6 +10,7 @@
 // writes:    lines (listmode/exact_line.glsl)
 // shape:     one thread an event
 // invariant: a line that is not selected, or sees nothing, has no planes
+// variants: BINS=1
 #include "listmode/events.glsl"
 
 struct Module {
@@ -62,16 +63,16 @@ void narrow(inout Way way, double at, double step, int points, double reach)
     way.last = min(way.last, to_slice(ceil(max(a, b)) + 1.0lf));
 }
 
-Way way_of(Face low, Face high, dvec3 direction, dvec2 centre_sigma)
+Way way_of(Face low, Face high, dvec3 direction, double tof_mm, dvec2 sigma_bin)
 {
     Way way;
     dvec2 slope = direction.yz / direction.x;
     dvec3 of_low = reach_of(low, slope), of_high = reach_of(high, slope);
     dvec2 range = dvec2(min(low.centre.x - of_low.x, high.centre.x - of_high.x),
                         max(low.centre.x + of_low.x, high.centre.x + of_high.x));
-    if (centre_sigma.y > 0.0lf) {
-        double centre = 0.5lf * (low.centre.x + high.centre.x) + centre_sigma.x * direction.x;
-        double most = 3.0lf * centre_sigma.y * direction.x + origin_mm.w;
+    if (sigma_bin.x > 0.0lf) {
+        double centre = 0.5lf * (low.centre.x + high.centre.x) + tof_mm * direction.x;
+        double most = (3.0lf * sigma_bin.x + 0.5lf * sigma_bin.y) * direction.x + origin_mm.w;
         range = dvec2(max(range.x, centre - most), min(range.y, centre + most));
     }
     way.first = to_slice(ceil((range.x - origin_mm.x) / edge_mm.x - 1e-6lf));
@@ -116,19 +117,23 @@ void put_turn(uint at, Face low, Face high)
 }
 
 // In standard deviations.
-void put_time(uint at, double place_mm, dvec3 direction, double sigma_mm)
+void put_time(uint at, double place_mm, dvec3 direction, dvec2 sigma_bin)
 {
+    double sigma_mm = sigma_bin.x;
     dvec3 gain = direction * edge_mm.xyz, extents = gain * dvec3(samples.xyz);
     double extent_mm = sqrt(dot(extents, extents));
     lines[at] = floatBitsToUint(vec4(place_mm / sigma_mm, edge_mm.x / (direction.x * sigma_mm),
                                      0.5lf * extent_mm / sigma_mm, 1.0lf / extent_mm));
-    lines[at + uint(size.w)] = floatBitsToUint(vec4(vec3(gain / sigma_mm), 0.0));
+    lines[at + uint(size.w)] = floatBitsToUint(
+        vec4(vec3(gain / sigma_mm),
+             max(float(0.5lf * sigma_bin.y / sigma_mm), NARROWEST_HALF_BIN)));
 }
 
-void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec3 length_centre_sigma)
+void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec2 length_centre,
+              dvec2 sigma_bin)
 {
     uint all = uint(size.w);
-    double length_mm = length_centre_sigma.x, begin = double(way.first);
+    double length_mm = length_centre.x, begin = double(way.first);
     dvec2 at = way.at + begin * way.step, reach = way.reach + begin * way.widening;
     double place = (origin_mm.x + begin * edge_mm.x - low.centre.x) / direction.x;
     lines[k] = uvec4(to_fixed(at.x), to_fixed(at.y));
@@ -140,8 +145,7 @@ void put_line(uint k, Way way, Face low, Face high, dvec3 direction, dvec3 lengt
     put_face(8u * all + k, high, direction, length_mm);
     put_turn(11u * all + k, low, high);
     if (events_first.z != 0) {
-        put_time(13u * all + k, place - 0.5lf * length_mm - length_centre_sigma.y, direction,
-                 length_centre_sigma.z);
+        put_time(13u * all + k, place - 0.5lf * length_mm - length_centre.y, direction, sigma_bin);
     }
 }
 
@@ -149,7 +153,7 @@ void put(uint k, Event event, int place, float value)
 {
     Face low = face_of(event.a), high = face_of(event.b);
     double tof_mm = events_first.z != 0 ? double(event.tof_mm) : 0.0lf;
-    double sigma_mm = events_first.z != 0 ? sigma_of(event) : 0.0lf;
+    dvec2 sigma_bin = events_first.z != 0 ? sigma_and_bin_of(event) : dvec2(0.0lf);
     bool is_turned = high.centre.x < low.centre.x;
     if (is_turned) {
         Face other = low;
@@ -160,11 +164,11 @@ void put(uint k, Event event, int place, float value)
     precise dvec3 along = high.centre - low.centre;
     precise double run = sqrt(along.x * along.x + along.y * along.y + along.z * along.z);
     dvec3 direction = along / run;
-    Way way = way_of(low, high, direction, dvec2(tof_mm, sigma_mm));
+    Way way = way_of(low, high, direction, tof_mm, sigma_bin);
     bool is_one_module = int(crystals[event.a].w) == int(crystals[event.b].w);
     uint count = is_one_module ? 0u : uint(max(way.last - way.first, 0));
     if (count > 0u) {
-        put_line(k, way, low, high, direction, dvec3(run, tof_mm, sigma_mm));
+        put_line(k, way, low, high, direction, dvec2(run, tof_mm), sigma_bin);
     }
     lines[2u * uint(size.w) + k] = uvec4(way.first, count, place, floatBitsToUint(value));
 }

@@ -9,7 +9,7 @@
 // writes:    a value for each line that is selected, also for those that see nothing
 // shape:     one thread a line; of lines that are kept, KEPT, groups have lines of one axis each
 // invariant: a value does not depend on the lines beside it
-// variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1 SLABS=1; KEPT=1 SLABS=1 TOF=1; KEPT=1 SLABS=1 LINE=1
+// variants: TOF=1; LINE=1; LINE=1 TOF=1 SLABS=1; TABLE=1 SLABS=1; AS_PAPER=1; AS_PAPER=1 TOF=1; KEPT=1 SLABS=1; KEPT=1 SLABS=1 TOF=1; KEPT=1 SLABS=1 LINE=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #define LINES_ACCESS readonly
 #include "listmode/kernel.glsl"
 #ifdef KEPT
@@ -203,11 +203,6 @@ float see_slabs(Line line, Kernel kernel, int from, int to)
     return sum;
 }
 #endif
-
-Line no_line()
-{
-    return Line(uvec4(0u), uvec4(0u), 0, 0, vec4(0.0));
-}
 
 #ifdef KEPT
 void main()

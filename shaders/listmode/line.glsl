@@ -2,7 +2,7 @@
 // Copyright The LORaster authors
 //
 // A line on its way through slices, and the factors of slices (docs/method/listmode.md, "Factor of a
-// slice"). Variants: TOF, AS_PAPER.
+// slice"). Variants: TOF, AS_PAPER; BINS, where times of flight are in bins.
 #include "listmode/lines.glsl"
 #include "listmode/pass.glsl"
 
@@ -10,6 +10,9 @@ struct Line {
     uvec4 at, step;
     int first, count;
     vec4 factor;
+#if defined(TOF) && defined(BINS)
+    float half_bin;
+#endif
 };
 
 #define HELD 0.99730020393673981
@@ -18,8 +21,28 @@ Line line_of(uint k)
 {
     uint all = uint(size.w);
     uvec4 way = lines[2u * all + k];
-    return Line(lines[k], lines[all + k], int(way.x), int(way.y),
-                uintBitsToFloat(lines[3u * all + k]));
+    Line line;
+    line.at = lines[k];
+    line.step = lines[all + k];
+    line.first = int(way.x);
+    line.count = int(way.y);
+    line.factor = uintBitsToFloat(lines[3u * all + k]);
+#if defined(TOF) && defined(BINS)
+    line.half_bin = uintBitsToFloat(lines[4u * all + k].x);
+#endif
+    return line;
+}
+
+Line no_line()
+{
+    Line line;
+    line.at = line.step = uvec4(0u);
+    line.first = line.count = 0;
+    line.factor = vec4(0.0);
+#if defined(TOF) && defined(BINS)
+    line.half_bin = 1.0;
+#endif
+    return line;
 }
 
 // The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8: z times a polynomial of
@@ -53,20 +76,58 @@ float normal_around(float centre, float half_width)
 }
 
 #ifdef TOF
-// The first slice is cut below, the last one above.
-float tof_factor(vec4 factor, int j, int last)
+#ifdef BINS
+// The integral of the one from 0, which stays as it is beyond |z| = 3, over places within half_width of a centre:
+// by derivatives at the middle of what is within, to 1e-6 of itself, or the difference of what is at the ends.
+float normal_sum_around(float centre, float half_width)
 {
+    vec2 ends = centre + vec2(-half_width, half_width), held = clamp(ends, -3.0, 3.0);
+    vec2 out_of = abs(ends) - abs(held);
+    float beyond = float(0.5 * HELD) * (out_of.y - out_of.x);
+    if (half_width < 0.35) {
+        float middle = 0.5 * (held.x + held.y), y = middle * middle;
+        float width = held.y - held.x, q = 0.25 * width * width;
+        float bend = q * (1.0 / 6.0 + q * (y - 3.0) * (1.0 / 120.0));
+        return beyond +
+               width * (normal_from_0(middle) - 0.39894228 * middle * exp(-0.5 * y) * bend);
+    }
+    vec2 fall = exp(-0.5 * held * held);
+    return beyond + held.y * normal_from_0(held.y) - held.x * normal_from_0(held.x) +
+           0.39894228 * (fall.y - fall.x);
+}
+
+// Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either side
+// of 0; in standard deviations. Lengths may be exchanged: the longer one becomes the difference.
+float held_of_bin(float middle, float half_width, float half_bin)
+{
+    float longer = max(half_width, half_bin), shorter = min(half_width, half_bin);
+    return float(0.5 / HELD) / half_bin *
+           (normal_sum_around(middle + longer, shorter) - normal_sum_around(middle - longer, shorter));
+}
+#endif
+
+// The first slice is cut below, the last one above.
+float tof_factor(Line line, int j, int last)
+{
+    vec4 factor = line.factor;
     float middle = factor.x + float(j) * factor.y;
-#ifdef AS_PAPER
+#if defined(AS_PAPER) && defined(BINS)
+    vec2 ends = clamp(middle + vec2(-line.half_bin, line.half_bin), -3.0, 3.0);
+    return 1.2533141 / line.half_bin * (normal_from_0(ends.y) - normal_from_0(ends.x));
+#elif defined(AS_PAPER)
     return exp(-0.5 * middle * middle);
 #else
     float way = j == 0 ? factor.z : j == last ? factor.w : factor.y;
     float cut = last == 0 ? 0.0 : 0.5 * (factor.y - way);
     float centre = j == 0 ? middle + cut : middle - cut, half_width = 0.5 * way;
+#ifdef BINS
+    return held_of_bin(centre, half_width, line.half_bin);
+#else
     float share = half_width < 0.5
                       ? normal_around(centre, half_width)
                       : normal_from_0(centre + half_width) - normal_from_0(centre - half_width);
     return share * float(1.0 / HELD);
+#endif
 #endif
 }
 #endif
@@ -75,7 +136,7 @@ float tof_factor(vec4 factor, int j, int last)
 float slice_factor(Line line, int j)
 {
 #ifdef TOF
-    return tof_factor(line.factor, j, line.count - 1);
+    return tof_factor(line, j, line.count - 1);
 #else
     return j == 0 ? line.factor.z : j == line.count - 1 ? line.factor.w : line.factor.y;
 #endif

@@ -14,6 +14,7 @@
 // 3: how far the middle of the first slice is from the centre of time of flight, or of what counts of
 //    it where it is the only one; the way through a slice; what of it counts in the first one and in
 //    the last one. In mm, or in standard deviations with time of flight
+// 4: with BINS half of the bin of time of flight, in standard deviations; nothing
 // Of exact elements (listmode/exact_prepare.comp) planes and points of samples stand for slices and voxels:
 // 3: where the first plane is, from the face at the lower end, in mm along the line; from plane to plane; the
 //    line's length; nothing
@@ -26,7 +27,7 @@
 // 11, 12: cosines of the one's axes with the other's (listmode/exact_line.glsl)
 // 13: with time of flight, in standard deviations from its centre: the first plane; from plane to plane; half
 //    of a voxel's extent; and one over the extent in mm
-// 14: of a point's step along p, u and v; nothing
+// 14: of a point's step along p, u and v; half of the bin of time of flight
 layout(std430, binding = LR_BIND_LIST_LINES) LINES_ACCESS buffer Lines {
     uvec4 lines[];
 };

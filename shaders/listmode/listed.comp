@@ -10,7 +10,7 @@
 // writes:    sums of the image, slice by slice; with BOUND scale.largest_term
 // shape:     LR_EVENTS_SHARE threads a line, a slice in turn each
 // invariant: sums are integers, the same bits in every run, but where sums_are_floats
-// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; BOUND=1; BOUND=1 TOF=1; BOUND=1 LINE=1
+// variants: TOF=1; LINE=1; LINE=1 TOF=1; TABLE=1; AS_PAPER=1; AS_PAPER=1 TOF=1; BOUND=1; BOUND=1 TOF=1; BOUND=1 LINE=1; TOF=1 BINS=1; AS_PAPER=1 TOF=1 BINS=1
 #include "common/atomic64.glsl"
 #define KEPT
 #define LINES_ACCESS readonly

@@ -9,6 +9,7 @@
 // writes:    lines (listmode/lines.glsl)
 // shape:     one thread an event
 // invariant: a line that is not selected, or sees nothing, has no slices
+// variants: BINS=1
 #include "listmode/events.glsl"
 
 // Slices that a line may meet, and places between which it counts.
@@ -82,7 +83,7 @@ vec4 find_factors(Way way, double tof_mm, double sigma_mm)
                 (events_first.z != 0 ? sigma_mm : 1.0lf));
 }
 
-Way way_of(dvec3 a, dvec3 b, inout double tof_mm, double sigma_mm, out dvec3 direction)
+Way way_of(dvec3 a, dvec3 b, inout double tof_mm, dvec2 sigma_bin, out dvec3 direction)
 {
     Way way;
     precise dvec3 along = b - a, middle = 0.5lf * (a + b);
@@ -98,8 +99,9 @@ Way way_of(dvec3 a, dvec3 b, inout double tof_mm, double sigma_mm, out dvec3 dir
     way.begin = -0.5lf * run;
     way.end = 0.5lf * run;
     if (events_first.z != 0) {
-        way.begin = max(way.begin, tof_mm - 3.0lf * sigma_mm);
-        way.end = min(way.end, tof_mm + 3.0lf * sigma_mm);
+        double reach = 3.0lf * sigma_bin.x + 0.5lf * sigma_bin.y;
+        way.begin = max(way.begin, tof_mm - reach);
+        way.end = min(way.end, tof_mm + reach);
     }
     find_slices(way, direction);
     return way;
@@ -109,14 +111,18 @@ void put(uint k, Event event, int place, float value)
 {
     dvec3 a = along_axes(crystals[event.a].xyz), b = along_axes(crystals[event.b].xyz), direction;
     double tof_mm = double(event.tof_mm);
-    double sigma_mm = events_first.z != 0 ? sigma_of(event) : 1.0lf;
-    Way way = way_of(a, b, tof_mm, sigma_mm, direction);
+    dvec2 sigma_bin = events_first.z != 0 ? sigma_and_bin_of(event) : dvec2(1.0lf, 0.0lf);
+    Way way = way_of(a, b, tof_mm, sigma_bin, direction);
     dvec2 at = way.position + double(way.first) * way.step;
     uint all = uint(kept.y), line = uint(kept.x) + k, count = uint(max(way.last - way.first, 0));
     if (count > 0u) {
         lines[line] = uvec4(to_fixed(at.x), to_fixed(at.y));
         lines[all + line] = uvec4(to_fixed(way.step.x), to_fixed(way.step.y));
-        lines[3u * all + line] = floatBitsToUint(find_factors(way, tof_mm, sigma_mm));
+        lines[3u * all + line] = floatBitsToUint(find_factors(way, tof_mm, sigma_bin.x));
+#ifdef BINS
+        lines[4u * all + line].x =
+            floatBitsToUint(max(float(0.5lf * sigma_bin.y / sigma_bin.x), NARROWEST_HALF_BIN));
+#endif
     }
     uint kind = uint(axes.x) + (events_first.z != 0 ? 4u : 0u);
     lines[2u * all + line] =

@@ -101,7 +101,8 @@ static void print_kind(const lr_tof_bins *bins)
         puts("none");
         return;
     }
-    printf("%d bins from %g to %g mm; ", bins->num_bins, bins->edges_mm[0],
+    printf("%d bins of %.6g mm from %g to %g mm; ", bins->num_bins,
+           lr_tof_bin_mm(bins->edges_mm, bins->num_bins), bins->edges_mm[0],
            bins->edges_mm[bins->num_bins]);
     if (bins->resolution_ps > 0) {
         printf("%.6g ps FWHM\n", bins->resolution_ps);
@@ -122,8 +123,11 @@ static void print_tof(const lr_events_info *info, const struct tally *tally)
         printf("by module types; ");
     }
     if (info->num_tof_bins > 0) {
-        printf("%d bins from %g to %g mm; ", info->num_tof_bins, info->tof_edges_mm[0],
+        printf("%d bins of %.6g mm from %g to %g mm; ", info->num_tof_bins,
+               lr_events_info_tof_bin_mm(info), info->tof_edges_mm[0],
                info->tof_edges_mm[info->num_tof_bins]);
+    } else if (info->tof_bin_mm > 0) {
+        printf("bins of %.6g mm; ", info->tof_bin_mm);
     }
     if (info->tof_resolution_ps > 0) {
         printf("%.6g ps FWHM; ", info->tof_resolution_ps);
@@ -193,6 +197,7 @@ static void json_kinds(const lr_event_kinds *kinds, struct json *json)
             const lr_tof_bins *bins = &kinds->tof[k * kinds->count + l];
             json_open(json, NULL, '{');
             json_int(json, "num_bins", bins->num_bins);
+            json_number(json, "bin_mm", lr_tof_bin_mm(bins->edges_mm, bins->num_bins));
             json_number(json, "low_mm", bins->num_bins > 0 ? bins->edges_mm[0] : NAN);
             json_number(json, "high_mm", bins->num_bins > 0 ? bins->edges_mm[bins->num_bins] : NAN);
             json_number(json, "resolution_ps", bins->resolution_ps > 0 ? bins->resolution_ps : NAN);
@@ -221,6 +226,7 @@ static void json_events(const lr_events_info *info, const struct tally *tally, s
     json_number(json, "duration_s", info->duration_s);
     json_bool(json, "has_tof", info->has_tof);
     json_int(json, "num_tof_bins", info->num_tof_bins);
+    json_number(json, "tof_bin_mm", lr_events_info_tof_bin_mm(info));
     json_number(json, "tof_resolution_ps",
                 info->tof_resolution_ps > 0 ? info->tof_resolution_ps : NAN);
     if (info->energy_kev[1] > 0) {
@@ -286,6 +292,7 @@ static void forget_tof(lr_events_info *info)
 {
     info->has_tof = false;
     info->num_tof_bins = 0;
+    info->tof_bin_mm = 0;
     for (int k = 0; k < info->kinds.count * info->kinds.count; k++) {
         info->kinds.tof[k].num_bins = 0;
         info->kinds.tof[k].resolution_ps = 0;

@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ROOT_OF_TWO_PI 2.5066282746310002
+
 /* Events between two reports of progress. */
 enum { CHUNK = 1 << 13 };
 
@@ -37,11 +39,6 @@ struct slice {
     double factor;
 };
 
-static double standard_normal(double x)
-{
-    return 0.5 * erfc(-x * 0.70710678118654752);
-}
-
 /* T of lr/listmode.h. */
 static double slice_factor(const struct lr_listmode_line *line, const struct lr_listmode_walk *walk,
                            int index)
@@ -55,9 +52,7 @@ static double slice_factor(const struct lr_listmode_line *line, const struct lr_
     if (line->sigma_mm == 0) {
         return high - low;
     }
-    return (standard_normal((high - line->tof_mm) / line->sigma_mm) -
-            standard_normal((low - line->tof_mm) / line->sigma_mm)) /
-           LR_LISTMODE_HELD;
+    return lr_cpu_listmode_held(line, low, high);
 }
 
 static double slice_factor_as_paper(const struct lr_listmode_line *line,
@@ -66,6 +61,10 @@ static double slice_factor_as_paper(const struct lr_listmode_line *line,
     const double middle = walk->place + index * walk->chord;
     if (middle < walk->begin || middle > walk->end) {
         return 0.0;
+    }
+    if (line->bin_mm > 0) {
+        return ROOT_OF_TWO_PI * LR_LISTMODE_HELD * line->sigma_mm *
+               lr_cpu_listmode_density(line, middle);
     }
     const double off = line->sigma_mm > 0 ? (middle - line->tof_mm) / line->sigma_mm : 0.0;
     return exp(-0.5 * off * off);

@@ -10,6 +10,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+#define ROOT_OF_TWO_PI 2.5066282746310002
+
 struct worker {
     struct lr_cpu_view view;
     struct lr_cpu_exact exact;
@@ -74,27 +76,58 @@ void lr_cpu_listmode_exact_destroy(struct lr_cpu_listmode_exact *exact)
 
 /* --- time of flight --- */
 
-static double gaussian_between(double low, double high)
+static double standard_normal(double x)
 {
-    const double root = 0.70710678118654752;
-    return 0.5 * (erf(root * high) - erf(root * low));
+    return 0.5 * erfc(-x * 0.70710678118654752);
+}
+
+/* The part of the cut Gaussian below z standard deviations, and its integral over z from far below. */
+static double part_below(double z)
+{
+    const double cut = LR_LISTMODE_CUT, out = standard_normal(-cut);
+    return z <= -cut ? 0.0 : z >= cut ? 1.0 : (standard_normal(z) - out) / LR_LISTMODE_HELD;
+}
+
+static double sum_of_parts_below(double z)
+{
+    const double cut = LR_LISTMODE_CUT, most = fmin(z, cut);
+    const double fall = exp(-0.5 * most * most) - exp(-0.5 * cut * cut);
+    return z <= -cut
+               ? 0.0
+               : (most * (standard_normal(most) - standard_normal(-cut)) + fall / ROOT_OF_TWO_PI) /
+                         LR_LISTMODE_HELD +
+                     fmax(z - cut, 0.0);
+}
+
+double lr_cpu_listmode_density(const struct lr_listmode_line *line, double place)
+{
+    const double off = place - line->tof_mm, half = 0.5 * line->bin_mm;
+    return (part_below((off + half) / line->sigma_mm) - part_below((off - half) / line->sigma_mm)) /
+           line->bin_mm;
+}
+
+double lr_cpu_listmode_held(const struct lr_listmode_line *line, double low, double high)
+{
+    const double sigma = line->sigma_mm, half = 0.5 * line->bin_mm;
+    const double from = low - line->tof_mm, to = high - line->tof_mm;
+    if (half == 0) {
+        return part_below(to / sigma) - part_below(from / sigma);
+    }
+    return sigma / line->bin_mm *
+           (sum_of_parts_below((to + half) / sigma) - sum_of_parts_below((from + half) / sigma) -
+            sum_of_parts_below((to - half) / sigma) + sum_of_parts_below((from - half) / sigma));
 }
 
 /* T over the voxel's extent, per mm of it; 1 without time of flight. */
 static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const struct lr_listmode_line *line = &hull->line;
-    const double place = lr_listmode_voxel_place(hull, voxel), sigma = line->sigma_mm;
-    if (sigma == 0) {
+    const double place = lr_listmode_voxel_place(hull, voxel);
+    if (line->sigma_mm == 0) {
         return 1;
     }
-    const double cut = LR_LISTMODE_CUT * sigma, half = 0.5 * hull->extent_mm;
-    const double low = fmax(place - half, line->tof_mm - cut);
-    const double high = fmin(place + half, line->tof_mm + cut);
-    return high > low
-               ? gaussian_between((low - line->tof_mm) / sigma, (high - line->tof_mm) / sigma) /
-                     (LR_LISTMODE_HELD * hull->extent_mm)
-               : 0;
+    const double half = 0.5 * hull->extent_mm;
+    return lr_cpu_listmode_held(line, place - half, place + half) / hull->extent_mm;
 }
 
 /* --- elements --- */

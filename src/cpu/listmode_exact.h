@@ -2,11 +2,12 @@
  * Copyright The LORaster authors
  *
  * The exact kernel of list mode: the elements of single LORs in exact mode, with time of flight
- * (docs/method/listmode.md, "Exact elements"). */
+ * (docs/method/listmode.md, "Exact elements"), and how that is spread along lines for all kernels. */
 #ifndef LR_CPU_LISTMODE_EXACT_H
 #define LR_CPU_LISTMODE_EXACT_H
 
 #include "listmode/backend.h"
+#include "listmode/line.h"
 #include "listmode/rows.h"
 
 struct lr_cpu_listmode_exact;
@@ -27,5 +28,10 @@ void lr_cpu_listmode_exact_destroy(struct lr_cpu_listmode_exact *exact);
 void lr_cpu_listmode_exact_visit(struct lr_cpu_listmode_exact *exact,
                                  const struct lr_cpu_listmode_event *event,
                                  const struct lr_listmode_visitor *visitor);
+
+/* The part of an event with time of flight that lies between two places of its line, and the density at one
+ * of an event with a bin, per mm: docs/method/listmode.md, "Factor of a slice". */
+double lr_cpu_listmode_held(const struct lr_listmode_line *line, double low, double high);
+double lr_cpu_listmode_density(const struct lr_listmode_line *line, double place);
 
 #endif

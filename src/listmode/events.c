@@ -112,17 +112,46 @@ static double sigma_of(double resolution_ps, const lr_listmode_params *params)
     return known > 0 ? known * tof_mm_per_ps / fwhm_per_sigma : 0.0;
 }
 
-static lr_status put_sigma(struct lr_listmode_events *events, int at, double resolution_ps,
-                           const lr_listmode_params *params)
+/* Bins narrower than this part of a standard deviation change nothing by 1e-5, and count as none. */
+static const double narrowest_bin = 0.01;
+
+/* All bins are as wide as the mean; where they are not, a warning tells. */
+static void check_bins(const float *edges_mm, int num_bins, const lr_log *log)
+{
+    const double mean = lr_tof_bin_mm(edges_mm, num_bins);
+    double least = mean, most = mean;
+    for (int k = 0; mean > 0 && k < num_bins; k++) {
+        least = fmin(least, (double)edges_mm[k + 1] - (double)edges_mm[k]);
+        most = fmax(most, (double)edges_mm[k + 1] - (double)edges_mm[k]);
+    }
+    if (most - least > 0.01 * mean) {
+        lr_warn(log,
+                "bins of time of flight are from %.4g to %.4g mm wide: all events are taken to lie "
+                "in bins of %.4g mm, the mean",
+                least, most, mean);
+    }
+}
+
+static lr_status put_tof(struct lr_listmode_events *events, int at, double resolution_ps,
+                         double bin_mm, const lr_listmode_params *params)
 {
     const double sigma = sigma_of(resolution_ps, params);
+    const int64_t kinds = (int64_t)events->num_kinds * events->num_kinds;
     if (!(sigma > 0) || !isfinite(sigma)) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "events have time of flight, but neither they nor the scanner tell its "
                         "resolution: give it in ps");
     }
     events->sigma_mm[at] = sigma;
-    events->longest_sigma_mm = fmax(events->longest_sigma_mm, sigma);
+    const double width = bin_mm > narrowest_bin * sigma ? bin_mm : 0.0;
+    events->reach_mm = fmax(events->reach_mm, LR_LISTMODE_CUT * sigma + 0.5 * width);
+    if (width > 0) {
+        events->bin_mm = events->bin_mm != NULL ? events->bin_mm
+                                                : lr_alloc(kinds, sizeof(*events->bin_mm),
+                                                           "bins of time of flight", params->log);
+        LR_TRY(events->bin_mm != NULL ? LR_OK : LR_FAILED);
+        events->bin_mm[at] = width;
+    }
     return LR_OK;
 }
 
@@ -142,14 +171,17 @@ static lr_status init_kinds(struct lr_listmode_events *events, const lr_listmode
             c < kinds->num_crystals ? kinds->kind_of[c] : (unsigned char)LR_EVENTS_NO_KIND;
     }
     for (int k = 0; k < kinds->count * kinds->count; k++) {
-        if (kinds->tof[k].num_bins > 1) {
-            LR_TRY(put_sigma(events, k, kinds->tof[k].resolution_ps, params));
+        const lr_tof_bins *bins = &kinds->tof[k];
+        if (bins->num_bins > 1) {
+            check_bins(bins->edges_mm, bins->num_bins, params->log);
+            LR_TRY(put_tof(events, k, bins->resolution_ps,
+                           lr_tof_bin_mm(bins->edges_mm, bins->num_bins), params));
         }
     }
     return LR_OK;
 }
 
-static lr_status init_sigma(struct lr_listmode_events *events, const lr_listmode_params *params)
+static lr_status init_tof(struct lr_listmode_events *events, const lr_listmode_params *params)
 {
     if (params->info != NULL && params->info->kinds.count > 0) {
         return init_kinds(events, params);
@@ -159,9 +191,12 @@ static lr_status init_sigma(struct lr_listmode_events *events, const lr_listmode
     if (events->sigma_mm == NULL) {
         return LR_FAILED;
     }
-    return params->info != NULL && params->info->has_tof
-               ? put_sigma(events, 0, params->info->tof_resolution_ps, params)
-               : LR_OK;
+    const lr_events_info *info = params->info;
+    if (info == NULL || !info->has_tof) {
+        return LR_OK;
+    }
+    check_bins(info->tof_edges_mm, info->num_tof_bins, params->log);
+    return put_tof(events, 0, info->tof_resolution_ps, lr_events_info_tof_bin_mm(info), params);
 }
 
 /* --- checking --- */
@@ -280,7 +315,7 @@ static lr_status open_all(struct lr_listmode_events *events, const lr_listmode_p
     }
     LR_TRY(init_ranges(events, params));
     LR_TRY(init_hits(events, params, threads));
-    return init_sigma(events, params);
+    return init_tof(events, params);
 }
 
 lr_status lr_listmode_events_open(struct lr_listmode_events *events,
@@ -330,5 +365,6 @@ void lr_listmode_events_finish(struct lr_listmode_events *events)
     free(events->hits);
     free(events->kind_of);
     free(events->sigma_mm);
+    free(events->bin_mm);
     *events = (struct lr_listmode_events){0};
 }

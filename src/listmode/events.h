@@ -54,7 +54,10 @@ struct lr_listmode_events {
     unsigned char *kind_of; /* owned [num_crystals], or NULL: all are of kind 0 */
     int num_kinds;
     double *sigma_mm; /* owned [num_kinds][num_kinds] of tof_mm; 0 = no time of flight */
-    double longest_sigma_mm;
+    double *
+        bin_mm; /* owned [num_kinds][num_kinds] width of the bins of tof_mm; NULL = none has bins */
+    double reach_mm;  /* how far from tof_mm any event can lie: the cut, and half of its bin; 0 = no
+                         event has time of flight */
     bool is_arranged; /* the host's arrays hold them; else groups are known where there is `held` */
     struct lr_listmode_held *held;          /* owned; NULL = no device has them */
     double partition_seconds, sort_seconds; /* that arranging took, by the device's clock on one */
@@ -108,17 +111,31 @@ void lr_listmode_events_release(struct lr_listmode_events *events);
 /* Events of the largest group of any range; they are arranged. */
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
 
+/* Where sigma_mm and bin_mm have two crystals; -1 = nowhere. */
+static inline int lr_listmode_kinds(const struct lr_listmode_events *events,
+                                    const int32_t crystals[2])
+{
+    if (events->kind_of == NULL) {
+        return 0;
+    }
+    const int a = events->kind_of[crystals[0]], b = events->kind_of[crystals[1]];
+    return a < events->num_kinds && b < events->num_kinds ? a * events->num_kinds + b : -1;
+}
+
 /* Standard deviation of an event's time of flight in mm; 0 = it has none. */
 static inline double lr_listmode_sigma(const struct lr_listmode_events *events,
                                        const int32_t crystals[2])
 {
-    if (events->kind_of == NULL) {
-        return events->sigma_mm[0];
-    }
-    const int a = events->kind_of[crystals[0]], b = events->kind_of[crystals[1]];
-    return a < events->num_kinds && b < events->num_kinds
-               ? events->sigma_mm[a * events->num_kinds + b]
-               : 0.0;
+    const int kinds = lr_listmode_kinds(events, crystals);
+    return kinds >= 0 ? events->sigma_mm[kinds] : 0.0;
+}
+
+/* Width of the bin of tof_mm in which an event is, in mm; 0 = it is exact. */
+static inline double lr_listmode_bin(const struct lr_listmode_events *events,
+                                     const int32_t crystals[2])
+{
+    const int kinds = events->bin_mm != NULL ? lr_listmode_kinds(events, crystals) : -1;
+    return kinds >= 0 ? events->bin_mm[kinds] : 0.0;
 }
 
 #endif

@@ -97,7 +97,8 @@ void lr_listmode_hull_slices(const struct lr_listmode_hull *hull, int slices[2])
     if (hull->line.sigma_mm > 0) {
         const double centre =
             hull->line.middle[axis] + hull->line.tof_mm * hull->line.direction[axis];
-        const double reach = LR_LISTMODE_CUT * hull->line.sigma_mm + hull->model->reach_mm;
+        const double reach =
+            LR_LISTMODE_CUT * hull->line.sigma_mm + 0.5 * hull->line.bin_mm + hull->model->reach_mm;
         low = fmax(low, centre - reach);
         high = fmin(high, centre + reach);
     }

@@ -20,6 +20,7 @@ struct lr_listmode_line {
     double half_mm;      /* from the middle to either end */
     double tof_mm;       /* the centre; 0 without time of flight */
     double sigma_mm;     /* 0 = without time of flight */
+    double bin_mm;       /* width of the bin whose middle is tof_mm */
 };
 
 /* The axis along which a line runs most; the first of equals. Ends in either order give the same. */
@@ -54,6 +55,7 @@ static inline void lr_listmode_line_of(const struct lr_listmode_events *events, 
     const double *a = events->hits[crystals[0]], *b = events->hits[crystals[1]];
     lr_listmode_line_between(line, a, b, axis);
     line->sigma_mm = lr_listmode_sigma(events, crystals);
+    line->bin_mm = lr_listmode_bin(events, crystals);
     const double sign = b[axis] < a[axis] ? -1.0 : 1.0;
     line->tof_mm = line->sigma_mm > 0 ? sign * (double)events->tof_mm[k] : 0.0;
 }
@@ -89,7 +91,7 @@ static inline void lr_listmode_walk_of(const struct lr_listmode_line *line, cons
     walk->begin = -line->half_mm;
     walk->end = line->half_mm;
     if (line->sigma_mm > 0) {
-        const double reach = LR_LISTMODE_CUT * line->sigma_mm;
+        const double reach = LR_LISTMODE_CUT * line->sigma_mm + 0.5 * line->bin_mm;
         walk->begin = fmax(walk->begin, line->tof_mm - reach);
         walk->end = fmin(walk->end, line->tof_mm + reach);
     }

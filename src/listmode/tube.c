@@ -84,13 +84,27 @@ double lr_listmode_least_sigma_mm(const struct lr_listmode_events *events)
     return least;
 }
 
+double lr_listmode_largest_density(const struct lr_listmode_events *events)
+{
+    double most = 0;
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        const double sigma = events->sigma_mm[k];
+        const double bin = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
+        if (sigma > 0) {
+            most = fmax(most, fmin(0.39894229 / (LR_LISTMODE_HELD * sigma), 1.0 / bin));
+        }
+    }
+    return most;
+}
+
 double lr_listmode_largest_element(const struct lr_listmode_model *model,
                                    const struct lr_listmode_events *events, int axis, bool has_tof)
 {
     const double chord = sqrt(3.0) * model->grid.voxel_mm[axis];
-    const double density = 0.39894228 * chord / lr_listmode_least_sigma_mm(events);
     if (model->tube.as_paper) {
         return largest_of_paper(&model->tube);
     }
-    return largest_share(model, axis) * (has_tof ? fmin(density, 1.0) / LR_LISTMODE_HELD : chord);
+    return largest_share(model, axis) *
+           (has_tof ? fmin(chord * lr_listmode_largest_density(events), 1.0 / LR_LISTMODE_HELD)
+                    : chord);
 }

@@ -75,6 +75,14 @@ typedef struct lr_tof_bins {
     double resolution_ps; /* FWHM; 0 = not known */
 } lr_tof_bins;
 
+/* The mean width of bins with these edges, mm; 0 = there are none. */
+static inline double lr_tof_bin_mm(const float *edges_mm, int num_bins)
+{
+    return edges_mm != NULL && num_bins > 1
+               ? ((double)edges_mm[num_bins] - (double)edges_mm[0]) / num_bins
+               : 0.0;
+}
+
 enum { LR_EVENTS_NO_KIND = 255 };
 
 /* Kinds of crystals that differ in time of flight or energies: PETSIRD's types of modules. */
@@ -94,10 +102,12 @@ typedef struct lr_events_info {
     char version[32];    /* "0.9.1", "list mode", "histogram" */
     char scanner[64];    /* the name that the file gives its scanner */
     float *tof_edges_mm; /* owned [num_tof_bins + 1] ascending edges of tof_mm; NULL = none */
-    int num_tof_bins;    /* 0 = no time of flight, or not binned */
+    int num_tof_bins;    /* 0 = no time of flight, not binned, or edges are not known */
     bool has_tof;        /* whether tof_mm means something */
-    double tof_range_mm; /* from the least to the largest tof_mm that could be measured, where they
-                            are not binned */
+    double tof_range_mm; /* from the least to the largest tof_mm that could be measured, where edges
+                            are not known */
+    double tof_bin_mm;   /* width of the bins whose middles tof_mm are, where their edges are not
+                            known; 0 = not binned */
     double tof_resolution_ps;
     double energy_kev[2];   /* window */
     lr_event_kinds kinds;   /* where crystals differ in the fields above; these are then set only
@@ -109,6 +119,13 @@ typedef struct lr_events_info {
 
 /* Frees what it owns; zero is allowed. */
 LR_API void lr_events_info_finish(lr_events_info *info);
+
+/* Width of the bins of all events, mm; 0 = they are not binned, or widths differ (kinds). */
+static inline double lr_events_info_tof_bin_mm(const lr_events_info *info)
+{
+    return info->tof_edges_mm != NULL ? lr_tof_bin_mm(info->tof_edges_mm, info->num_tof_bins)
+                                      : info->tof_bin_mm;
+}
 
 /* Whether an event of two crystals has time of flight. Threads: may be shared. */
 LR_API bool lr_events_info_has_tof(const lr_events_info *info, const int32_t crystals[2]);

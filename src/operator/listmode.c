@@ -339,7 +339,7 @@ static lr_status make_models(struct lr_listmode_family *family, const lr_listmod
 static lr_status weigh_densities(struct lr_listmode_family *family,
                                  const lr_listmode_params *params)
 {
-    if (!(family->events.longest_sigma_mm > 0)) {
+    if (!(family->events.reach_mm > 0)) {
         return LR_OK;
     }
     const bool has_factors = family->event_factors != NULL;

@@ -67,14 +67,14 @@ IN_ORDER = ["--petsird-version", "0.9"]
 class Castor(ProgramTest):
     """A CASToR list is the source of all that follows: 40 events on the small ring."""
 
-    def make_castor(self, name="in.Cdh", tof=False):
-        self.events = [(7 * k // 3, (5 * k) % 64, (64 + 17 * k) % 128, 10.0 * k - 150)
+    def make_castor(self, name="in.Cdh", tof=False, first_ps=-150, more=""):
+        self.events = [(7 * k // 3, (5 * k) % 64, (64 + 17 * k) % 128, 10.0 * k + first_ps)
                        for k in range(40)]
         data = b"".join(struct.pack("<I", t) + (struct.pack("<f", ps) if tof else b"") +
                         struct.pack("<II", a, b) for t, a, b, ps in self.events)
         self.write(name, f"Data filename: {name[:-1]}f\nNumber of events: 40\n"
                    "Data mode: list-mode\nData type: PET\nScanner name: ring\n"
-                   f"TOF information flag: {int(tof)}\nTOF resolution (ps): 200\n")
+                   f"TOF information flag: {int(tof)}\nTOF resolution (ps): 200\n" + more)
         Path(self.path(name[:-1] + "f")).write_bytes(data)
         return name
 
@@ -107,6 +107,7 @@ class Show(Castor):
         found = self.show(path)
         self.assertEqual((found["format"], found["format_version"]), ("PETSIRD", "0.9.1"))
         self.assertEqual((found["prompts"], found["num_tof_bins"]), (273, 11))
+        self.assertGreater(found["tof_bin_mm"], 0)
         self.assertAlmostEqual(found["tof_resolution_ps"], 9.4 / MM_PER_PS, 4)
         scanner = self.json("scanner", "show", path)
         self.assertEqual((scanner["num_crystals"], scanner["num_positions"]), (256, 8))
@@ -191,6 +192,27 @@ class Convert(Castor):
         self.good("events", "convert", "b.Cdh", "c.petsird", "--scanner", self.scanner, *IN_ORDER)
         self.assertEqual(Path(self.path("c.petsird")).read_bytes(),
                          Path(self.path("a.petsird")).read_bytes())
+
+    def test_bins_come_along(self):
+        """Widths and middles of bins, an odd number of them or an even one: in PETSIRD and back in CASToR."""
+        quantised = "List TOF quantization bin size (ps): 10\n"
+        for first_ps, more in ((-150, quantised),
+                               (-155, quantised + "List TOF measurement range (ps): 400\n")):
+            self.make_castor(tof=True, first_ps=first_ps, more=more)
+            self.assertAlmostEqual(self.show("in.Cdh")["tof_bin_mm"], 10 * MM_PER_PS, 5)
+            said = self.good("events", "show", "in.Cdh").stdout
+            self.assertIn("time of flight bins of 1.49896 mm; 200 ps FWHM", said)
+            self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner, *IN_ORDER)
+            found = self.show("a.petsird")
+            self.assertAlmostEqual(found["tof_bin_mm"], 10 * MM_PER_PS, 5)
+            self.assertEqual(found["num_tof_bins"] % 2, 0 if "range" in more else 1)
+            tofs = [event[4] for event in event_places(*yardl.read_file(self.path("a.petsird"))[1:])]
+            for tof, event in zip(tofs, self.events, strict=True):
+                self.assertAlmostEqual(tof, MM_PER_PS * event[3], 2)
+            self.good("events", "convert", "a.petsird", "b.Cdh", "--scanner", self.scanner)
+            self.assertAlmostEqual(self.show("b.Cdh")["tof_bin_mm"], 10 * MM_PER_PS, 4)
+            self.good("events", "convert", "b.Cdh", "c.Cdh", "--scanner", self.scanner, "--without-tof")
+            self.assertEqual(self.show("c.Cdh")["tof_bin_mm"], 0)
 
     def test_endings_in_any_case(self):
         """What is written under a name is what that name is read as."""

@@ -162,7 +162,7 @@ class Types(Texts):
                                      (len(edges) - 1, edges[0], edges[-1]))
                     self.assertAlmostEqual(tof["resolution_ps"], RESOLUTIONS[a, b] / MM_PER_PS, 4)
             said = self.good("events", "show", "two.petsird")
-            self.assertIn("types 1, 1   4 bins from -30 to 31 mm; 100.069 ps FWHM\n", said.stdout)
+            self.assertIn("types 1, 1   4 bins of 15.25 mm from -30 to 31 mm; 100.069 ps FWHM\n", said.stdout)
             self.assertIn("module type 0 has 2 energy bins", said.stderr)
 
     def test_centres_lie_on_their_lines(self):

@@ -304,6 +304,7 @@ static void every_flag_moves_the_rest(void **state)
                  "Attenuation correction flag: %u\nCoincidence kind flag: %u\n"
                  "Scatter correction flag: %u\nRandom correction flag: %u\n"
                  "Normalization correction flag: %u\nTOF information flag: %u\n"
+                 "List TOF quantization bin size (ps): 160\n"
                  "Calibration factor: 1\nDuration (s): 3\n",
                  flags & 1, flags >> 1 & 1, flags >> 2 & 1, flags >> 3 & 1, flags >> 4 & 1,
                  flags >> 5 & 1);
@@ -316,6 +317,8 @@ static void every_flag_moves_the_rest(void **state)
         assert_int_equal(event->crystals[1], order[40]);
         /* 1 ns later at the first crystal: 149.9 mm nearer to the second. */
         assert_true(fabs(event->tof_mm - (flags & 32 ? 149.896229 : 0)) < 1e-4);
+        assert_true(fabs(lr_events_info_tof_bin_mm(&list->info) -
+                         (flags & 32 ? 160 * 0.149896229 : 0)) < 1e-9);
         assert_int_equal(fixture->log.num_warnings, (flags & 29) != 0);
         assert_true(!(flags & 4) || strstr(fixture->log.warning, "scatter rates") != NULL);
         lr_event_list_destroy(list);
@@ -349,6 +352,7 @@ static void histograms_have_bins(void **state)
     assert_true(fabs(list->events[0].tof_mm + 200 * 0.149896229) < 1e-4);
     assert_true(fabs(list->events[1].tof_mm - 200 * 0.149896229) < 1e-4);
     assert_int_equal(list->info.num_tof_bins, 3);
+    assert_close(lr_events_info_tof_bin_mm(&list->info), 200 * 0.149896229, 1e-6);
     lr_event_list_destroy(list);
 }
 

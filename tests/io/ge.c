@@ -132,6 +132,7 @@ static void places_and_times_are_the_models(void **state)
     assert_int_equal(list->info.format, LR_EVENTS_GE);
     assert_int_equal(list->count, COUNT);
     assert_int_equal(list->info.num_tof_bins, 29);
+    assert_close(lr_events_info_tof_bin_mm(&list->info), 13 * 1.95164890158, 1e-6);
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];

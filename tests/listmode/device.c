@@ -241,6 +241,7 @@ static void test_lines_with_and_without_times(void **state)
     for (int c = 0; c < crystals; c++) {
         kind_of[c] = c % 2 == 0 ? 0 : (unsigned char)LR_EVENTS_NO_KIND;
     }
+    float edges[6] = {-150, -90, -30, 30, 90, 150};
     lr_tof_bins tof = {.num_bins = 5, .resolution_ps = 400};
     const lr_events_info info = {
         .has_tof = true,
@@ -248,10 +249,11 @@ static void test_lines_with_and_without_times(void **state)
     /* What few values are larger and smaller by: sums are integers, and floats. */
     static const double factors[2] = {0x1p6, 0x1p12};
     double *y = case_doubles(COUNT);
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < 8; k++) {
         uint64_t seed = 37;
+        tof.edges_mm = k < 4 ? NULL : edges;
         for (int n = 0; n < COUNT; n++) {
-            const double factor = n % 50 == 0 ? factors[k / 2] : n % 50 < 9 ? 0x1p-9 : 1.0;
+            const double factor = n % 50 == 0 ? factors[k / 2 % 2] : n % 50 < 9 ? 0x1p-9 : 1.0;
             y[n] = (double)(float)(factor * (1.0 + test_random(&seed)));
         }
         lr_listmode_params params = params_on(&grid, k % 2 == 0 ? CASE_TUBE : CASE_LINE, &info);

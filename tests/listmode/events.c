@@ -205,22 +205,25 @@ static void test_kinds(void **state)
 {
     struct made *made = *state;
     unsigned char kind_of[PANELS * PANEL];
-    lr_tof_bins tof[4] = {{.num_bins = 5, .resolution_ps = 200},
+    float even[6] = {-50, -30, -10, 10, 30, 50}, uneven[6] = {-50, -40, -10, 10, 30, 150};
+    lr_tof_bins tof[4] = {{.num_bins = 5, .resolution_ps = 200, .edges_mm = even},
                           {.num_bins = 5, .resolution_ps = 300},
                           {.num_bins = 1},
-                          {.num_bins = 5}};
+                          {.num_bins = 5, .edges_mm = uneven}};
     struct lr_listmode_events events;
     made->scanner->tof_resolution_ps = 500;
     kinds_of(&made->info.kinds, kind_of, tof);
     assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_OK);
     const int panels[6][2] = {{0, 1}, {1, 2}, {2, 1}, {3, 2}, {0, 4}, {5, 4}};
-    const double resolution_ps[6] = {200, 300, 0, 500, 0, 0};
+    const double resolution_ps[6] = {200, 300, 0, 500, 0, 0}, bin_mm[6] = {20, 0, 0, 40, 0, 0};
     for (int k = 0; k < 6; k++) {
         const int32_t crystals[2] = {panels[k][0] * PANEL, panels[k][1] * PANEL};
         const double fwhm_mm = 0.149896229 * resolution_ps[k];
         assert_true(fabs(lr_listmode_sigma(&events, crystals) - fwhm_mm / 2.35482004503) < 1e-9);
+        assert_close(lr_listmode_bin(&events, crystals), bin_mm[k], 1e-6);
     }
-    assert_close(events.longest_sigma_mm, 0.149896229 * 500 / 2.35482004503, 1e-9);
+    assert_close(events.reach_mm, 3 * 0.149896229 * 500 / 2.35482004503 + 20, 1e-9);
+    assert_non_null(strstr(made->log.warning, "from 10 to 120 mm wide"));
     lr_listmode_events_finish(&events);
     made->scanner->tof_resolution_ps = 0;
     assert_int_equal(lr_listmode_events_init(&events, &made->params), LR_BAD_INPUT);

@@ -138,8 +138,17 @@ static void check_reference(const lr_listmode_params *params)
 static void test_reference(void **state)
 {
     (void)state;
-    if (strcmp(backend, "cpu") != 0) {
-        each_case(check_reference);
+    /* FWHM and bins in mm: slices short against either one, and long against both. */
+    static const double widths_mm[4][2] = {{60, 12}, {60, 240}, {6, 24}, {1, 2}};
+    if (strcmp(backend, "cpu") == 0) {
+        return;
+    }
+    each_case(check_reference);
+    for (int k = 0; k < 4 * NUM_CASES; k++) {
+        lr_events_info info = tof_info(widths_mm[k / NUM_CASES][0] / 0.149896229);
+        info.tof_bin_mm = widths_mm[k / NUM_CASES][1];
+        const lr_listmode_params params = params_of(k % NUM_CASES, &info);
+        check_reference(&params);
     }
 }
 

@@ -496,6 +496,7 @@ static lr_status rows_of(const struct listmode_cuda *cuda, const struct lr_listm
                               .number = events->number,
                               .hits = hits,
                               .sigma_mm = events->sigma_mm,
+                              .bin_mm = events->bin_mm,
                               .num_kinds = events->num_kinds};
     const lr_status status = has_all ? lr_listmode_rows(&all, wanted, sink) : LR_FAILED;
     free(hits);

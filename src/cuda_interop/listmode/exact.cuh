@@ -47,7 +47,7 @@ __host__ __device__ inline angle_face face_seen(const lr_cuda_list_module &modul
 /* Of a voxel's extent along the line, whose middle is `place` standard deviations from the centre of time of flight
  * in the first plane, and `step` more in the next one. */
 struct exact_time {
-    float place, step, half, per_mm, gain[3];
+    float place, step, half, half_bin, per_mm, gain[3];
     float whole; /* middles up to this have their extent within three of them, and it is short */
     float even
         [4]; /* there the mean is 2^(-middle^2 log2(e) / 2) times this polynomial of the square */
@@ -57,7 +57,10 @@ struct exact_time {
     }
     __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped)
         : place(known.place + (float)skipped * known.place_step), step(known.place_step),
-          half(known.half), per_mm(known.per_mm), gain{known.gain[0], known.gain[1], known.gain[2]}
+          half(known.half), half_bin(known.half_bin),
+          per_mm((float)(0.5 / list_held) *
+                 quotient_of(known.place_step, known.way_step_mm * known.half)),
+          gain{known.gain[0], known.gain[1], known.gain[2]}
     {
         open_series();
     }
@@ -69,7 +72,7 @@ struct exact_time {
         const float q = half * half, of_2 = q * (1.0f / 6.0f);
         const float of_4 = q * q * (1.0f / 120.0f), of_6 = q * q * q * (1.0f / 5040.0f);
         const float peak = 0.79788456f * half * per_mm;
-        whole = half < 0.25f ? 3.0f - half : -1.0f;
+        whole = half < 0.25f && !(half_bin > 0.0f) ? 3.0f - half : -1.0f;
         even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
         even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
         even[2] = peak * (of_4 - 15.0f * of_6);
@@ -369,6 +372,9 @@ template <bool Leaning, bool Tof> struct exact_event {
 
     __host__ __device__ float time_weight_of_part(float middle) const
     {
+        if (time.half_bin > 0.0f) {
+            return (float)list_held * held_of_bin(middle, time.half, time.half_bin) * time.per_mm;
+        }
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
         const float half_width = 0.5f * (high - low);
         if (!(half_width > 0.0f)) {
@@ -604,23 +610,25 @@ struct exact_sizes {
     {
         const int64_t k = block.chunk.begin + event;
         const bool has_tof = block.chunk.has_tof != 0;
-        float length_mm, per_sigma;
+        float length_mm, per_sigma, half_bin;
         if (pass.events.sights != nullptr) {
             const lr_cuda_list_sight &known = pass.events.sights[k];
             length_mm = known.length_mm;
-            per_sigma = (float)(2.0 * list_held) * known.half * known.per_mm;
+            per_sigma = known.place_step / known.way_step_mm;
+            half_bin = known.half_bin;
         } else {
-            find(pass.events, k, length_mm, per_sigma);
+            find(pass.events, k, length_mm, per_sigma, half_bin);
         }
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
-        const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
+        const float most_in_bin = per_sigma * fminf(0.4f, 0.5f / half_bin);
+        const float density = has_tof ? fminf(most_in_bin, pass.exact.per_edge) : 1.0f;
         const float most = pass.exact.face / (way * way) * density;
         return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
     }
 
     /* per_sigma: infinite where there is no time of flight. */
     __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k,
-                                         float &length_mm, float &per_sigma)
+                                         float &length_mm, float &per_sigma, float &half_bin)
     {
         const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
         const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
@@ -631,6 +639,7 @@ struct exact_sizes {
         }
         length_mm = sqrtf(square);
         per_sigma = 1.0f / (float)sigma_of(events, a, b);
+        half_bin = 0.5f * (float)bin_of(events, a, b) * per_sigma;
     }
 };
 

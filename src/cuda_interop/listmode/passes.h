@@ -97,7 +97,8 @@ typedef struct lr_cuda_list_line {
     float uu, uv, vv, half[2];
     float place, step_along; /* of the first slice's middle, and from slice to slice */
     float begin, end;        /* between which the line counts */
-    float peak;              /* of a slice's factor, for each unit of its length */
+    float
+        peak; /* of a slice's factor, for each unit of its length; with time of flight half of the bin */
     int32_t slices[2];
 } lr_cuda_list_line;
 
@@ -113,7 +114,8 @@ typedef struct lr_cuda_list_sight {
     float low_lean[3], high_lean[3]; /* of angle_face, of the two faces */
     int32_t modules[2];              /* of these */
     float length_mm;
-    float place, place_step, half, per_mm, gain[3]; /* of exact_time, where it has time of flight */
+    float place, place_step, half, half_bin,
+        gain[3]; /* of exact_time, where it has time of flight */
 } lr_cuda_list_sight;
 
 /* As lr_listmode_events has them, from a batch's first event on. */
@@ -125,6 +127,7 @@ typedef struct lr_cuda_list_events {
     const lr_cuda_list_sight *sights; /* of exact elements; likewise */
     const lr_cuda_list_hit *hits;
     const double *sigma_mm;
+    const double *bin_mm; /* NULL = there are no bins of time of flight */
     int32_t num_kinds;
 } lr_cuda_list_events;
 

@@ -251,8 +251,7 @@ static double centre_slice(const struct planning *planning, int axis, int64_t k)
 /* Slices from its centre in which an event with time of flight may have elements, with some for rounding. */
 static double reach_of(const struct planning *planning, const lr_cuda_list_frame *frame)
 {
-    const double reach_mm = LR_LISTMODE_CUT * planning->params->events->longest_sigma_mm +
-                            planning->params->model->reach_mm;
+    const double reach_mm = planning->params->events->reach_mm + planning->params->model->reach_mm;
     return reach_mm / frame->voxel_mm[0] + 1.5;
 }
 

@@ -271,7 +271,7 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass,
     line.step_along = has_tof ? (float)(walk.chord * unit) : 1.0f;
     line.begin = (float)((walk.begin - zero) * unit);
     line.end = (float)((walk.end - zero) * unit);
-    line.peak = has_tof ? (float)(list_density / list_held) : (float)walk.chord;
+    line.peak = has_tof ? walk.half_bin : (float)walk.chord;
 }
 
 /* The factor of a line's slice, `number` slices behind its first one: slice_factors in one formula, whether
@@ -288,9 +288,12 @@ __host__ __device__ inline float factor_of_line(const lr_cuda_list_line &line, b
         return line.peak * width;
     }
     const float off = is_whole ? middle : 0.5f * (low + high), y = off * off;
+    if (line.peak > 0.0f) {
+        return held_of_bin(off, 0.5f * width, line.peak);
+    }
     const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
     const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
-    return line.peak * width * power_of_two(y * -0.72134752f) * even;
+    return (float)(list_density / list_held) * width * power_of_two(y * -0.72134752f) * even;
 }
 
 /* Shares those of a kept line's slices that are between limits[0] and limits[1]. */

@@ -67,11 +67,11 @@ __host__ __device__ inline void narrow_planes(lr_cuda_list_sight &sight, double 
     sight.planes[1] = (int32_t)fmax(fmin(ceil(fmax(a, b)) + 1.0, last), (double)sight.planes[0]);
 }
 
-/* Planes that the faces and time of flight (centre and sigma; 0 = none) leave. */
+/* Planes that the faces and time of flight (as of exact_line) leave. */
 __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
                                             const lr_cuda_list_points &grid,
                                             const placed_face faces[2], const double reaches[2][3],
-                                            const double direction[3], const double tof[2],
+                                            const double direction[3], const double tof[3],
                                             lr_cuda_list_sight &sight)
 {
     double low = fmin(faces[0].centre[0] - reaches[0][0], faces[1].centre[0] - reaches[1][0]);
@@ -79,7 +79,7 @@ __host__ __device__ inline void find_planes(const lr_cuda_list_pass &pass,
     if (tof[1] > 0) {
         const double centre =
             0.5 * (faces[0].centre[0] + faces[1].centre[0]) + tof[0] * direction[0];
-        const double most = 3.0 * tof[1] * direction[0] + pass.exact.reach_mm;
+        const double most = (3.0 * tof[1] + 0.5 * tof[2]) * direction[0] + pass.exact.reach_mm;
         low = fmax(low, centre - most);
         high = fmin(high, centre + most);
     }
@@ -130,7 +130,7 @@ struct exact_line {
     placed_face faces[2];
     double direction[3], per_along, length_mm; /* per_along: of the direction, along the axis */
     double slopes[2], reaches[2][3];
-    double tof[2]; /* centre and sigma; 0 = none */
+    double tof[3]; /* centre, sigma (0 = none) and width of the bin */
 
     __host__ __device__ exact_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                    bool has_tof, int64_t k)
@@ -153,6 +153,9 @@ struct exact_line {
         tof[0] = has_tof ? (is_turned ? -1.0 : 1.0) * (double)pass.events.tof_mm[k] : 0.0;
         tof[1] = has_tof ? sigma_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
                                     pass.events.hits[pass.events.crystals[1][k]])
+                         : 0.0;
+        tof[2] = has_tof ? bin_of(pass.events, pass.events.hits[pass.events.crystals[0][k]],
+                                  pass.events.hits[pass.events.crystals[1][k]])
                          : 0.0;
         faces[0].reach(slopes, reaches[0]);
         faces[1].reach(slopes, reaches[1]);
@@ -202,11 +205,11 @@ struct exact_line {
             sight.gain[c] = (float)(gain * per_sigma);
             square += gain * grid.samples[c] * gain * grid.samples[c];
         }
-        const double per_extent = per_root(square), extent = square * per_extent;
+        const double extent = square * per_root(square);
         sight.place = (float)(place_mm * per_sigma);
         sight.place_step = (float)(grid.step_mm[0] * per_along * per_sigma);
         sight.half = (float)(0.5 * extent * per_sigma);
-        sight.per_mm = (float)(per_extent * (1.0 / list_held));
+        sight.half_bin = (float)(0.5 * tof[2] * per_sigma);
     }
 };
 

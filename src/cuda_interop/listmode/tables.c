@@ -144,7 +144,11 @@ static bool copy_kinds(struct lr_cuda_list_tables *tables, const struct lr_listm
     const int64_t kinds = (int64_t)from->num_kinds * from->num_kinds;
     tables->events.sigma_mm = copy(memory, from->sigma_mm, kinds, sizeof(double));
     tables->events.num_kinds = from->num_kinds;
-    return tables->events.sigma_mm != NULL;
+    if (from->bin_mm != NULL) {
+        tables->events.bin_mm = copy(memory, from->bin_mm, kinds, sizeof(double));
+    }
+    return tables->events.sigma_mm != NULL &&
+           (tables->events.bin_mm != NULL) == (from->bin_mm != NULL);
 }
 
 lr_status lr_cuda_list_tables_plan(struct lr_cuda_list_tables *tables,

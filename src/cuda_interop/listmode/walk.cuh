@@ -14,6 +14,7 @@ struct line_walk {
     double position[2], step[2]; /* of the crossing, in voxels */
     double begin, end;           /* places between which the line counts */
     double tof, per_sigma;       /* per_sigma 0: without time of flight */
+    float half_bin;              /* of the bin around tof, in standard deviations; 0 = none */
     float uu, uv, vv; /* equation 3: in the tube's unit, the square of the distance of a voxel
                                     u and v voxels from the crossing is uu u^2 + uv u v + vv v^2 */
     float half[2];    /* how far from the crossing there are shares, in voxels */
@@ -24,6 +25,13 @@ __host__ __device__ inline double sigma_of(const lr_cuda_list_events &events,
                                            const lr_cuda_list_hit &a, const lr_cuda_list_hit &b)
 {
     return events.sigma_mm[(int)a.kind * events.num_kinds + (int)b.kind];
+}
+
+__host__ __device__ inline double bin_of(const lr_cuda_list_events &events,
+                                         const lr_cuda_list_hit &a, const lr_cuda_list_hit &b)
+{
+    return events.bin_mm != nullptr ? events.bin_mm[(int)a.kind * events.num_kinds + (int)b.kind]
+                                    : 0.0;
 }
 
 /* Leaves out slices where position + s step is a slice or more away from low .. high. */
@@ -42,17 +50,20 @@ __host__ __device__ inline void narrow_slices(int slices[2], float position, flo
 }
 
 /* Between its ends, and where time of flight lets it. */
-__host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma,
+__host__ __device__ inline void limit_walk(double half_mm, double tof, double sigma, double bin,
                                            line_walk &walk)
 {
     walk.begin = -half_mm;
     walk.end = half_mm;
     walk.tof = tof;
     walk.per_sigma = 0;
+    walk.half_bin = 0;
     if (sigma > 0) {
-        walk.begin = fmax(walk.begin, tof - 3.0 * sigma);
-        walk.end = fmin(walk.end, tof + 3.0 * sigma);
+        const double reach = 3.0 * sigma + 0.5 * bin;
+        walk.begin = fmax(walk.begin, tof - reach);
+        walk.end = fmin(walk.end, tof + reach);
         walk.per_sigma = 1.0 / sigma;
+        walk.half_bin = (float)(0.5 * bin * walk.per_sigma);
     }
 }
 
@@ -109,7 +120,7 @@ __host__ __device__ inline line_walk walk_event(const lr_cuda_list_pass &pass,
     walk.chord = frame.voxel_mm[0] * along;
     walk.place = -middle[0] * along;
     limit_walk(0.5 * length, has_tof ? sign * (double)event.tof_mm : 0.0,
-               has_tof ? sigma_of(events, a, b) : 0.0, walk);
+               has_tof ? sigma_of(events, a, b) : 0.0, has_tof ? bin_of(events, a, b) : 0.0, walk);
     find_slices(limits[0], limits[1], direction[0] * frame.per_voxel[0], walk);
     walk.half[0] = walk.half[1] = 1.0f;
     if (!pass.is_line) {
@@ -159,9 +170,62 @@ __host__ __device__ inline double normal_over_z(double y)
 constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
 
+/* The integral of the normal distribution from 0 to z, |z| <= 3, to 1e-8: in single precision it keeps that
+ * better in powers of t. */
+__host__ __device__ inline float normal_from_0(float z)
+{
+    const float t = z * z * (1.0f / 4.5f) - 1.0f;
+    float sum = -1.24917115e-05f;
+    sum = sum * t + 5.83428409e-05f;
+    sum = sum * t - 0.000217263485f;
+    sum = sum * t + 0.000812567188f;
+    sum = sum * t - 0.00272948085f;
+    sum = sum * t + 0.00802339986f;
+    sum = sum * t - 0.0205710717f;
+    sum = sum * t + 0.0459720045f;
+    sum = sum * t - 0.0928324834f;
+    return z * (sum * t + 0.227713168f);
+}
+
+__host__ __device__ inline float within_cut(float z)
+{
+    return fminf(fmaxf(z, -3.0f), 3.0f);
+}
+
+/* The integral of that one, which stays as it is beyond |z| = 3, over places within half_width of a centre:
+ * by derivatives at the middle of what is within, to 1e-6 of itself, or the difference of what is at the ends. */
+__host__ __device__ inline float normal_sum_around(float centre, float half_width)
+{
+    const float low = centre - half_width, high = centre + half_width;
+    const float from = within_cut(low), to = within_cut(high);
+    const float beyond =
+        (float)(0.5 * list_held) * ((fabsf(high) - fabsf(to)) - (fabsf(low) - fabsf(from)));
+    if (half_width < 0.35f) {
+        const float half = 0.5f * (to - from), middle = 0.5f * (to + from);
+        const float y = middle * middle, q = half * half;
+        const float density = (float)list_density * power_of_two(y * -0.72134752f);
+        const float bend = q * (1.0f / 6.0f + q * (y - 3.0f) * (1.0f / 120.0f));
+        return beyond + 2.0f * half * (normal_from_0(middle) - middle * density * bend);
+    }
+    const float fall =
+        power_of_two(to * to * -0.72134752f) - power_of_two(from * from * -0.72134752f);
+    return beyond + to * normal_from_0(to) - from * normal_from_0(from) +
+           (float)list_density * fall;
+}
+
+/* Time of flight over places within half_width of a middle, of an event whose bin reaches half_bin to either
+ * side of 0; in standard deviations. Lengths may be exchanged: the longer one becomes the difference. */
+__host__ __device__ inline float held_of_bin(float middle, float half_width, float half_bin)
+{
+    const float longer = fmaxf(half_width, half_bin), shorter = fminf(half_width, half_bin);
+    return (float)(0.5 / list_held) / half_bin *
+           (normal_sum_around(middle + longer, shorter) -
+            normal_sum_around(middle - longer, shorter));
+}
+
 /* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
  * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6; without time of flight
- * that comes to the chord. */
+ * that comes to the chord. Where events have bins no slice is whole. */
 struct slice_factors {
     int first, number;   /* of the slices that are so */
     float z, step;       /* of the middle of the walk's first slice, and from one to the next */
@@ -177,7 +241,7 @@ struct slice_factors {
         number = (int)fmin(fmax(high, -1.0), 1e9) - first;
         z = (float)((walk.place + walk.slices[0] * walk.chord - walk.tof) * walk.per_sigma);
         step = (float)(walk.chord * walk.per_sigma);
-        if (pass.as_paper || !(step < 0.5f) || number < 0) {
+        if (pass.as_paper || !(step < 0.5f) || number < 0 || walk.half_bin > 0.0f) {
             number = 0;
         }
         const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
@@ -206,7 +270,7 @@ struct slice_factors {
         if (pass.as_paper) {
             return of_paper(walk, slice);
         }
-        if (walk.per_sigma > 0 && step < 0.5f) {
+        if (walk.per_sigma > 0 && (step < 0.5f || walk.half_bin > 0.0f)) {
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
         }
         const double held = walk.per_sigma > 0
@@ -224,6 +288,9 @@ struct slice_factors {
         const float low = fmaxf(middle - 0.5f * step, begin);
         const float high = fminf(middle + 0.5f * step, end);
         const float width = high - low, off = 0.5f * (low + high), y = off * off;
+        if (walk.half_bin > 0.0f) {
+            return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
+        }
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
         return width > 0.0f ? (float)(list_density / list_held) * width *
@@ -245,7 +312,13 @@ struct slice_factors {
     {
         const double middle = walk.place + slice * walk.chord;
         const double off = (middle - walk.tof) * walk.per_sigma;
-        return middle >= walk.begin && middle <= walk.end ? expf((float)(-0.5 * off * off)) : 0.0f;
+        const bool is_there = middle >= walk.begin && middle <= walk.end;
+        if (is_there && walk.half_bin > 0.0f) {
+            const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
+                               normal_from_0(within_cut((float)off - walk.half_bin));
+            return (float)(0.5 / list_density) * held / walk.half_bin;
+        }
+        return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }
 };
 

@@ -251,6 +251,7 @@ static lr_status fill_info(const struct reader *reader, lr_events_info *info)
     info->tof_resolution_ps = info->has_tof ? header->tof_resolution_ps : 0;
     info->duration_s = header->duration_s;
     info->tof_range_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_range_ps : 0;
+    info->tof_bin_mm = info->has_tof && list ? LR_MM_PER_PS * header->tof_quantisation_ps : 0;
     if (list || bins < 2) {
         return LR_OK;
     }

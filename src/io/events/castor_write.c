@@ -210,15 +210,20 @@ static lr_status check_kinds(const lr_events_writer_params *params)
     const lr_tof_bins *first = kinds->tof;
     for (int k = 0; params->info->has_tof && k < kinds->count * kinds->count; k++) {
         const lr_tof_bins *bins = &kinds->tof[k];
+        const double own_mm = lr_tof_bin_mm(bins->edges_mm, bins->num_bins);
+        const double first_mm = lr_tof_bin_mm(first->edges_mm, first->num_bins);
         if ((bins->num_bins > 1) != (first->num_bins > 1) ||
-            bins->resolution_ps != first->resolution_ps) {
+            bins->resolution_ps != first->resolution_ps ||
+            fabs(own_mm - first_mm) > 1e-5 * first_mm) {
             return lr_error(params->log, LR_USAGE,
-                            "%s: CASToR has one time resolution for all events, and the source's "
-                            "module types differ: 0 and 0 have %d time-of-flight bins and %.4g ps "
-                            "FWHM, %d and %d have %d and %.4g ps: write PETSIRD, or leave the "
-                            "times of flight out (--without-tof)",
-                            params->path, first->num_bins, first->resolution_ps, k / kinds->count,
-                            k % kinds->count, bins->num_bins, bins->resolution_ps);
+                            "%s: CASToR has one time resolution and one width of bins for all "
+                            "events, and the source's module types differ: 0 and 0 have %d "
+                            "time-of-flight bins of %.4g mm and %.4g ps FWHM, %d and %d have %d of "
+                            "%.4g mm and %.4g ps: write PETSIRD, or leave the times of flight out "
+                            "(--without-tof)",
+                            params->path, first->num_bins, first_mm, first->resolution_ps,
+                            k / kinds->count, k % kinds->count, bins->num_bins, own_mm,
+                            bins->resolution_ps);
         }
     }
     return LR_OK;
@@ -239,12 +244,12 @@ struct lr_castor_writer *lr_castor_writer_create(const lr_events_writer_params *
     writer->tof_resolution_ps = info->tof_resolution_ps > 0
                                     ? info->tof_resolution_ps
                                     : params->lors->scanner->tof_resolution_ps;
-    writer->tof_range_ps = info->tof_range_mm / LR_MM_PER_PS;
-    if (info->num_tof_bins > 0) {
-        writer->tof_range_ps =
-            ((double)info->tof_edges_mm[info->num_tof_bins] - info->tof_edges_mm[0]) / LR_MM_PER_PS;
-        writer->tof_bin_ps = writer->tof_range_ps / info->num_tof_bins;
-    }
+    const double bin_mm = info->kinds.count > 0 ? lr_tof_bin_mm(info->kinds.tof[0].edges_mm,
+                                                                info->kinds.tof[0].num_bins)
+                                                : lr_events_info_tof_bin_mm(info);
+    writer->tof_bin_ps = bin_mm / LR_MM_PER_PS;
+    writer->tof_range_ps =
+        (info->num_tof_bins > 0 ? info->num_tof_bins * bin_mm : info->tof_range_mm) / LR_MM_PER_PS;
     return writer;
 }
 

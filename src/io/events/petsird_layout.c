@@ -157,11 +157,17 @@ static lr_status choose_edges(struct lr_petsird_layout *layout, const lr_events_
     if (info->num_tof_bins > 0) {
         return copy_edges(bins, info->tof_edges_mm, info->num_tof_bins, log);
     }
-    const double bin_mm =
-        bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION : usual_bin_mm;
-    const double half = fmin(ceil(reach / bin_mm), MAX_BINS / 2);
-    lr_info(log, "times of flight are written in %d bins of %.4g mm", 2 * (int)half + 1, bin_mm);
-    return set_edges(bins, 2 * (int)half + 1, bin_mm, log);
+    const double bin_mm = info->tof_bin_mm > 0      ? info->tof_bin_mm
+                          : bins->resolution_mm > 0 ? bins->resolution_mm / BINS_PER_RESOLUTION
+                                                    : usual_bin_mm;
+    /* Bins of the source have their middles at 0, or their edges where its range holds an even number. */
+    const bool is_even = info->tof_bin_mm > 0 &&
+                         fabs(remainder(info->tof_range_mm / bin_mm, 2.0)) < 0.01 &&
+                         info->tof_range_mm > 0;
+    const int half = (int)fmin(ceil(reach / bin_mm), MAX_BINS / 2);
+    const int count = is_even ? 2 * half : 2 * half + 1;
+    lr_info(log, "times of flight are written in %d bins of %.4g mm", count, bin_mm);
+    return set_edges(bins, count, bin_mm, log);
 }
 
 /* Of kinds that differ. */

@@ -223,12 +223,7 @@ static double element(const struct pair *pair, const double point[3])
 
 /* --- voxels --- */
 
-static double standard_normal(double x)
-{
-    return 0.5 * erfc(-x * 0.70710678118654752);
-}
-
-/* The Gaussian's mean over a voxel's extent; 1 without time of flight. */
+/* The mean of time of flight over a voxel's extent; 1 without it. */
 static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3])
 {
     const struct lr_listmode_line *line = &hull->line;
@@ -238,12 +233,13 @@ static double time_weight(const struct lr_listmode_hull *hull, const int voxel[3
     const double off = lr_listmode_voxel_place(hull, voxel) - line->tof_mm;
     const double low = (off - 0.5 * hull->extent_mm) / line->sigma_mm;
     const double high = (off + 0.5 * hull->extent_mm) / line->sigma_mm;
-    if (low >= LR_LISTMODE_CUT || high <= -LR_LISTMODE_CUT) {
-        return 0.0;
-    }
-    return (standard_normal(fmin(high, LR_LISTMODE_CUT)) -
-            standard_normal(fmax(low, -LR_LISTMODE_CUT))) /
-           (LR_LISTMODE_HELD * hull->extent_mm);
+    const double half = 0.5 * line->bin_mm / line->sigma_mm;
+    const double held =
+        half > 0 ? (lr_native_normal_sum(high + half) - lr_native_normal_sum(low + half) -
+                    lr_native_normal_sum(high - half) + lr_native_normal_sum(low - half)) /
+                       (2.0 * half)
+                 : lr_native_normal(high) - lr_native_normal(low);
+    return held > 0 ? held / (LR_LISTMODE_HELD * hull->extent_mm) : 0.0;
 }
 
 /* Planes of sample points in a slice whose bounds are held; of more the slice's bounds serve. */

@@ -67,23 +67,6 @@ static bool find_way(const struct lr_native_listmode_job *job, const int limits[
 
 /* --- factors --- */
 
-/* Between 0 and 3 the integral of the normal distribution from 0 on is z times this of the square of
- * z, to 1.2e-9: interpolated at the roots of a Chebyshev polynomial. */
-static inline double normal_over_z(double y)
-{
-    double sum = 7.265240938010537e-13;
-    sum = sum * y - 4.9351281427964255e-11;
-    sum = sum * y + 1.646896334987382e-09;
-    sum = sum * y - 3.7063257709655425e-08;
-    sum = sum * y + 6.474043354947225e-07;
-    sum = sum * y - 9.390115464063845e-06;
-    sum = sum * y + 0.00011533315099385993;
-    sum = sum * y - 0.0011872166848502176;
-    sum = sum * y + 0.009973493641516347;
-    sum = sum * y - 0.06649036592480707;
-    return sum * y + 0.39894227987633807;
-}
-
 static void find_factors(const struct way *way, struct steps *steps)
 {
     const struct lr_listmode_walk walk = way->walk;
@@ -98,11 +81,16 @@ static void find_factors(const struct way *way, struct steps *steps)
     double scale = 1.0;
     if (sigma > 0) {
         const double per_sigma = 1.0 / sigma;
-        for (int j = 0; j <= count; j++) {
+        const double bin = way->line.bin_mm * per_sigma;
+        for (int j = 0; bin == 0 && j <= count; j++) {
             const double z = (bounds[j] - tof) * per_sigma;
-            bounds[j] = z * normal_over_z(z * z);
+            bounds[j] = z * lr_native_normal_over_z(z * z);
         }
-        scale = 1.0 / LR_LISTMODE_HELD;
+        for (int j = 0; bin > 0 && j <= count; j++) {
+            const double z = (bounds[j] - tof) * per_sigma;
+            bounds[j] = lr_native_normal_sum(z + 0.5 * bin) - lr_native_normal_sum(z - 0.5 * bin);
+        }
+        scale = 1.0 / (bin > 0 ? LR_LISTMODE_HELD * bin : LR_LISTMODE_HELD);
     }
     for (int j = 0; j < count; j++) {
         const double share = (bounds[j + 1] - bounds[j]) * scale;
@@ -113,12 +101,17 @@ static void find_factors(const struct way *way, struct steps *steps)
 static void find_factors_as_paper(const struct way *way, struct steps *steps)
 {
     const struct lr_listmode_walk *walk = &way->walk;
+    const double per_sigma = way->line.sigma_mm > 0 ? 1.0 / way->line.sigma_mm : 0.0;
+    const double bin = way->line.bin_mm * per_sigma, root_of_two_pi = 2.5066282746310002;
     for (int j = 0; j < steps->count; j++) {
         const double middle = walk->place + (steps->first + j) * walk->chord;
-        const double off =
-            way->line.sigma_mm > 0 ? (middle - way->line.tof_mm) / way->line.sigma_mm : 0.0;
+        const double off = (middle - way->line.tof_mm) * per_sigma;
         const bool counts = middle >= walk->begin && middle <= walk->end;
-        steps->factor[j] = counts ? (float)exp(-0.5 * off * off) : 0.0f;
+        const double value =
+            bin > 0 ? (lr_native_normal(off + 0.5 * bin) - lr_native_normal(off - 0.5 * bin)) *
+                          root_of_two_pi / bin
+                    : exp(-0.5 * off * off);
+        steps->factor[j] = counts ? (float)value : 0.0f;
     }
 }
 

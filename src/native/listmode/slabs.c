@@ -26,7 +26,7 @@ static double centre_slice(const struct lr_native_listmode_job *job, int64_t k)
 /* Slices from its centre in which an event may have elements, with one for rounding. */
 static double reach(const struct lr_native_listmode_job *job)
 {
-    const double longest = LR_LISTMODE_CUT * job->events->longest_sigma_mm + job->model->reach_mm;
+    const double longest = job->events->reach_mm + job->model->reach_mm;
     return longest / job->model->grid.voxel_mm[job->frame->axis] + 1.5;
 }
 

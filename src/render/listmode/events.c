@@ -81,9 +81,17 @@ static struct gl_buffer *make_kinds(const struct lr_listmode_compute *compute)
 static struct gl_buffer *make_sigmas(const struct lr_listmode_compute *compute)
 {
     const struct lr_listmode_events *events = compute->params.events;
-    const int64_t kinds = events->num_kinds > 0 ? events->num_kinds : 1;
-    return make_buffer(compute, "resolutions", kinds * kinds * (int64_t)sizeof(double),
-                       events->sigma_mm);
+    const int64_t count = (int64_t)events->num_kinds * events->num_kinds;
+    double *both = lr_alloc(2 * count, sizeof(*both), "resolutions", compute->params.log);
+    for (int64_t k = 0; both != NULL && k < count; k++) {
+        both[k] = events->sigma_mm[k];
+        both[count + k] = events->bin_mm != NULL ? events->bin_mm[k] : 0.0;
+    }
+    struct gl_buffer *buffer =
+        both != NULL ? make_buffer(compute, "resolutions", 2 * count * (int64_t)sizeof(*both), both)
+                     : NULL;
+    free(both);
+    return buffer;
 }
 
 /* --- events --- */

@@ -7,7 +7,7 @@
 #include "base/vec.h"
 #include "common/bindings.h"
 #include "listmode/faces.h"
-#include "listmode/line.h"
+#include "listmode/tube.h"
 #include "render/listmode/listmode.h"
 #include "render/loop_limit.h"
 
@@ -15,7 +15,6 @@
 #include <stdlib.h>
 
 #define PI 3.14159265358979323846
-#define ROOT_OF_TWO_PI 2.5066282746310002
 
 /* Events that a thread looks at in one go. */
 enum { GRAIN = 1 << 16 };
@@ -107,15 +106,15 @@ static double largest_angle(const struct lr_listmode_backend_params *params, dou
 static double largest_density(const struct lr_listmode_backend_params *params)
 {
     const struct lr_listmode_events *events = params->events;
-    const int kinds = events->num_kinds > 0 ? events->num_kinds : 1;
     const double *edge = params->model->grid.voxel_mm;
-    double least = events->sigma_mm[0];
-    for (int k = 0; k < kinds * kinds; k++) {
-        least = fmin(least, events->sigma_mm[k]);
-    }
     const double narrow = 1.0 / fmin(edge[0], fmin(edge[1], edge[2]));
-    return least > 0 ? fmin(narrow, 1.0 / (ROOT_OF_TWO_PI * least)) / LR_LISTMODE_HELD
-                     : fmax(1.0, narrow / LR_LISTMODE_HELD);
+    const double most = fmin(narrow / LR_LISTMODE_HELD, lr_listmode_largest_density(events));
+    for (int k = 0; k < events->num_kinds * events->num_kinds; k++) {
+        if (!(events->sigma_mm[k] > 0)) {
+            return fmax(most, 1.0);
+        }
+    }
+    return most;
 }
 
 /* How far beside a line along axes[0], of which every step across is a step along it at most, faces reach

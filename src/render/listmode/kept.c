@@ -13,12 +13,11 @@
 
 enum {
     AXES = 3,
-    KEPT_BYTES =
-        LR_LISTMODE_LINE_BYTES + 8, /* of an event, with its value and its place in lists */
-    KEPT_VOXEL_BYTES = 24,          /* of a voxel: slices and sums across two more axes */
-    MOST_GROUPS = 1 << 15,          /* along an axis */
-    GROUPS_OF_LISTED = 256,         /* whose lanes take lines in turn */
-    JOBS_AT_ONCE = 32,              /* where work is to come in small pieces */
+    KEPT_BYTES = 8,         /* of an event, beside its line: its value and its place in lists */
+    KEPT_VOXEL_BYTES = 24,  /* of a voxel: slices and sums across two more axes */
+    MOST_GROUPS = 1 << 15,  /* along an axis */
+    GROUPS_OF_LISTED = 256, /* whose lanes take lines in turn */
+    JOBS_AT_ONCE = 32,      /* where work is to come in small pieces */
     MOST_AT_ONCE = 1 << 30
 };
 
@@ -59,9 +58,12 @@ bool lr_listmode_may_keep(const struct lr_listmode_compute *compute, int64_t byt
     for (int axis = 0; axis < AXES; axis++) {
         may = may && has_slabs(compute, axis);
     }
-    return may && events <= most / LR_LISTMODE_LINE_BYTES && events < INT32_MAX / 4 &&
+    const int64_t line_bytes = lr_listmode_line_bytes(compute);
+    return may && events <= most / line_bytes && events < INT32_MAX / 4 &&
            voxels <= most / (8 * AXES) &&
-           events * (KEPT_BYTES + LR_LISTMODE_EVENT_BYTES) + voxels * KEPT_VOXEL_BYTES <= bytes / 2;
+           events * (line_bytes + KEPT_BYTES + LR_LISTMODE_EVENT_BYTES) +
+                   voxels * KEPT_VOXEL_BYTES <=
+               bytes / 2;
 }
 
 static struct gl_buffer *make_buffer(const struct lr_listmode_compute *compute, const char *label,
@@ -112,7 +114,8 @@ static lr_status make_buffers(struct lr_listmode_compute *compute)
 {
     struct lr_listmode_kept *kept = &compute->kept;
     const int64_t count = compute->params.events->layout.count;
-    kept->lines = make_buffer(compute, "lines that are kept", count * LR_LISTMODE_LINE_BYTES);
+    kept->lines =
+        make_buffer(compute, "lines that are kept", count * lr_listmode_line_bytes(compute));
     kept->values = make_buffer(compute, "values of lines", count * (int64_t)sizeof(float));
     kept->others = make_buffer(compute, "unusual lines", count * (int64_t)sizeof(uint32_t));
     kept->are_taken = lr_alloc(compute->params.events->layout.num_pairs, sizeof(*kept->are_taken),

@@ -52,10 +52,12 @@ enum lr_listmode_program {
     LR_LISTMODE_NUM_PROGRAMS
 };
 
-/* Bytes of an event, and of a line, on the device; the latter of the exact kernel. */
+/* Bytes of an event, and of a line, on the device, without bins of time of flight and with them; the latter of the
+ * exact kernel. */
 enum {
     LR_LISTMODE_EVENT_BYTES = 16,
     LR_LISTMODE_LINE_BYTES = 64,
+    LR_LISTMODE_BINNED_LINE_BYTES = 80,
     LR_LISTMODE_EXACT_LINE_BYTES = 240
 };
 
@@ -165,10 +167,18 @@ static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *comput
     return compute->params.model->kernel == LR_LISTMODE_EXACT;
 }
 
+/* Whether times of flight are in bins. */
+static inline bool lr_listmode_has_bins(const struct lr_listmode_compute *compute)
+{
+    return compute->params.events->bin_mm != NULL;
+}
+
 /* Bytes of its lines. */
 static inline int64_t lr_listmode_line_bytes(const struct lr_listmode_compute *compute)
 {
-    return lr_listmode_is_exact(compute) ? LR_LISTMODE_EXACT_LINE_BYTES : LR_LISTMODE_LINE_BYTES;
+    return lr_listmode_is_exact(compute)   ? LR_LISTMODE_EXACT_LINE_BYTES
+           : lr_listmode_has_bins(compute) ? LR_LISTMODE_BINNED_LINE_BYTES
+                                           : LR_LISTMODE_LINE_BYTES;
 }
 
 /* Words that a group may share. */

@@ -86,7 +86,7 @@ int lr_listmode_cells(const struct lr_listmode_compute *compute)
 /* The defines of a program; the number's text lives beside them. */
 struct defines {
     char cells[16], threads[16];
-    struct gl_define list[13];
+    struct gl_define list[14];
 };
 
 /* Of groups that take jobs. */
@@ -117,6 +117,7 @@ static void fill_defines(const struct lr_listmode_compute *compute, enum lr_list
                {"AS_PAPER", model->tube.as_paper},
                {"LEANING", compute->exact.is_leaning},
                {"TOF", descriptions[which].tof},
+               {"BINS", lr_listmode_has_bins(compute)},
                {"SLABS", descriptions[which].slabs},
                {"TO_GRID", descriptions[which].to_grid},
                {"USUAL", descriptions[which].usual},
