@@ -27,8 +27,9 @@ extern "C" {
  *
  * T: without time of flight the chord through the slice in mm; with it the integral over that chord of
  * a Gaussian of area 1 around the place that tof_mm tells, cut at three standard deviations and
- * divided by what they hold, 0.9973. That is a density per millimetre of tof_mm: times the width of
- * a bin, and added up over the bins, it is the value without time of flight.
+ * divided by what they hold, 0.9973; where tof_mm is the middle of a bin (lr_events_info) the mean over the bin.
+ * That is a density per millimetre of tof_mm: times the width of a bin, and added up over the bins, it is the value
+ * without time of flight.
  * K: the share of the slice's voxels, which is the kernel's.
  *
  * The exact kernel has no slices: A(e, v) is the element of the event's LOR in exact mode of the family
@@ -85,7 +86,8 @@ typedef struct lr_listmode_params {
                                    delayed are the caller's business. Prompts and delayeds alike */
     int64_t count;          /* positive */
     const lr_events_info *info; /* where events have time of flight, and its resolution by kinds of
-                                   crystals; where it does not say, that of the scanner. Read during
+                                   crystals; where it does not say, that of the scanner; with bins
+                                   events are as wide as these, on average over them. Read during
                                    creation. NULL = no time of flight */
     const int64_t *ranges; /* [num_ranges + 1] ascending from 0 to count: range r has the events
                                    ranges[r] .. ranges[r + 1] - 1, of which there are fewer than 2^31.

@@ -731,6 +731,9 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
         lr_scanner_hit_centre(panels, event.crystals[0], ends[0]);
         lr_scanner_hit_centre(panels, event.crystals[1], ends[1]);
         info.tof_bin_mm = bins_mm[line % 3];
+        /* The normal distribution of native is good to 1e-9, means over bins are sums here. */
+        const bool is_plain = info.tof_bin_mm == 0 && strcmp(backend, "native") != 0;
+        const double of_peak = is_single() ? 5e-6 : is_plain ? 0 : 1e-6;
         for (int pass = 0; pass < 2; pass++) {
             lr_listmode_params params = params_of(panel_lors, &grid, &event, 1);
             params.info = pass > 0 ? &info : NULL;
@@ -746,10 +749,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
                                                info.tof_bin_mm, v)
                     : 0;
             const double peak = 0.4 / sigma_mm * without[v];
-            assert_true(fabs(with[v] - expected) <= 1e-6 * expected + (is_single()           ? 5e-6
-                                                                       : info.tof_bin_mm > 0 ? 1e-6
-                                                                                             : 0) *
-                                                                          peak);
+            assert_true(fabs(with[v] - expected) <= 1e-6 * expected + of_peak * peak);
             reached += with[v] > 0;
             beyond += without[v] > 0 && with[v] == 0;
         }
