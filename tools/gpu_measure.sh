@@ -16,13 +16,14 @@
 #   gathers_cpu  the same by the reference on the processor                                 500
 #   cluster      the cluster paper's figures at its size                                    600
 #   guesses      the cluster paper's ranks and their guesses at its size                    200
+#   scanners     five scanners: OSEM of counts by 14 subsets, and of list mode with water, against native  300
 #   pairs        five ranks, each with one of five opposite pairs of the paper, composed    120
 # What each prints goes to OUT_FOLDER/STEP.txt, too. A command that fails is told, and the exit code is
 # then 1; one that takes longer than its step may is ended, and fails.
 # shellcheck disable=SC2317 # steps are called by their names
 set -uo pipefail
 [ $# -ge 3 ] || {
-    sed -n '4,21s/^# \{0,1\}//p' "$0" >&2
+    sed -n '4,22s/^# \{0,1\}//p' "$0" >&2
     exit 2
 }
 build=$(realpath "$1") program=$(realpath "$1")/loraster out=$(realpath -m "$2")
@@ -228,6 +229,48 @@ import json, sys
 told = json.load(open(sys.argv[1]))
 print("ten iterations and the composition:", told["iterations"][-1])
 PY
+}
+
+# Whole commands: what --backend computes, beside native, as seconds and as a distance.
+measure_scanners() {
+    local scanner edge counts backend tof grid
+    while read -r scanner edge counts tof; do
+        grid=(--grid 48,48,12 --voxel-mm "$edge")
+        limited 60 "$program" simulate --scanner "$scanner" --phantom six-spheres "${grid[@]}" --counts "$counts" \
+            --quiet -o "$work/y.h5"
+        limited 60 "$program" simulate --scanner "$scanner" --phantom six-spheres "${grid[@]}" --counts 2e5 \
+            ${tof:+--tof-ps "$tof"} --quiet -o "$work/e.petsird"
+        limited 20 "$program" phantom spheres "${grid[@]}" --quiet -o "$work/mu.nii"
+        for backend in compute raster native; do
+            [ "$backend" != raster ] || [ "$scanner" = ge-explore-vista-dr ] || continue
+            limited 120 bash -c 'time "$@"' bash "$program" recon --scanner "$scanner" --data "$work/y.h5" "${grid[@]}" \
+                --algorithm osem --subsets 14 --iterations 2 --backend "$backend" -o "$work/counts-$backend.npy"
+        done
+        for backend in cuda compute native; do
+            limited 60 bash -c 'time "$@"' bash "$program" recon --operator listmode --kernel line --scanner "$scanner" \
+                --events "$work/e.petsird" "${grid[@]}" --mu "$work/mu.nii" --mu-unit 1/cm --algorithm osem \
+                --subsets 2 --iterations 2 --sensitivity-lines 300000 --backend "$backend" -o "$work/list-$backend.npy"
+        done
+        "$PYTHON" - "$work" "$scanner" << 'PY' || failed=1
+import pathlib, sys
+import numpy as np
+worst = 0.0
+for path in sorted(pathlib.Path(sys.argv[1]).glob("*-*.npy")):
+    kind, name = path.stem.split("-", 1)
+    one, other = (np.load(path.with_name(f"{kind}-{who}.npy")).astype(float) for who in (name, "native"))
+    apart = np.linalg.norm(one - other) / np.linalg.norm(other)
+    worst = max(worst, apart)
+    print(sys.argv[2], kind, name, "from native: %.2e" % apart)
+sys.exit(not worst < 1e-4)
+PY
+        rm -f "$work"/*-*.npy "$work/e.petsird" "$work/y.h5"
+    done << 'LIST'
+ge-explore-vista-dr 1.6,1.6,3.5 1e6
+ge-discovery-mi 8 5e6 375
+penn-labr3 8 5e6 375
+siemens-mmr 8 5e6
+safir-dual-ring-prototype 1.6,1.6,2.5 1e6
+LIST
 }
 
 for step in "$@"; do
