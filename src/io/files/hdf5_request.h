@@ -8,7 +8,6 @@
 
 #include "io/files/hdf5_input.h"
 
-
 enum {
     LR_HDF5_WINDOW_BYTES = 4 << 20, /* of the memory that both see */
     LR_HDF5_MOST_SECONDS = 10,      /* of the processor's time, for one request */
