@@ -5,9 +5,15 @@
 // "Penetration"). A module's own coordinates: along u, along v, depth behind the front face, from
 // its centre. Needs the buffers and the Pass block of visit.glsl before it.
 
-// Beside each module: strata in a gap along u and v, strata along the depth, bits of the depth.
+// A module's strata in a gap along u and v and along the depth, its depth, and what its crystals
+// attenuate in 1/mm.
+struct Box {
+    uint gap_u, gap_v, depth_strata;
+    float depth, mu;
+};
+
 layout(std430, binding = LR_BIND_BOXES) readonly buffer Boxes {
-    uvec4 boxes[];
+    Box boxes[];
 };
 
 // A module that lines of the group's image may cross.
@@ -18,20 +24,15 @@ struct Target {
     vec4 cells;   // pitch, half the face
     ivec4 module; // crystals along u and v, crystals in all, module
     uvec4 mask;   // kind, offsets, first LOR of the pair in the window
-    float depth;
+    float depth, mu;
 };
-
-float box_depth(uint module)
-{
-    return uintBitsToFloat(boxes[module].w);
-}
 
 // The sample point in a module's coordinates.
 vec3 box_point(Image image, Module module)
 {
     vec3 centre = to_centre(image, module);
     return vec3(-dot(module.u_face_u.xyz, centre), -dot(module.v_face_v.xyz, centre),
-                dot(module.normal.xyz, centre) + stopping.y);
+                dot(module.normal.xyz, centre) + detection_depth_mm);
 }
 
 Target make_target(Image image, Module primary, uint draw)
@@ -51,6 +52,7 @@ Target make_target(Image image, Module primary, uint draw)
     uint pair = uint(image.place.x) * uint(modules.length()) + index;
     target.mask = uvec4(index == draw ? mask.kind : LR_NONE, mask.offset_a, mask.offset_b,
                         pairs[pair].first_lor);
-    target.depth = box_depth(index);
+    target.depth = boxes[index].depth;
+    target.mu = boxes[index].mu;
     return target;
 }

@@ -34,7 +34,7 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
     int mu_steps;
     vec4 mu_origin_mm;
     vec4 mu_per_mm;
-    vec2 stopping; // attenuation of crystals in 1/mm, depth of the detection plane
+    float detection_depth_mm;
     int last_rounds; // of a loop behind all others, with LIMITED_LOOPS
 };
 

@@ -10,7 +10,7 @@ struct Way {
     vec3 at, step;
     vec4 cells;
     ivec2 size;
-    float depth;
+    float depth, mu;
     vec2 range; // of t within the box
     ivec2 cell;
 };
@@ -99,7 +99,7 @@ Way target_way(Target target, vec3 ray, float side)
     vec3 step = vec3(dot(target.along_u.xyz, ray), dot(target.along_v.xyz, ray),
                      dot(target.along_depth.xyz, ray));
     return Way(vec3(target.along_u.w, target.along_v.w, target.along_depth.w), side * step,
-               target.cells, target.module.xy, target.depth, vec2(0.0), ivec2(0));
+               target.cells, target.module.xy, target.depth, target.mu, vec2(0.0), ivec2(0));
 }
 
 // What is left of photons on their way to the primary, behind the modules before it.
@@ -111,11 +111,11 @@ float left_before(vec3 ray, float length_mm)
         if (enter_box(way, 1.0)) {
             first_cell(way);
             do {
-                part += crystal_part(way);
+                part += way.mu * crystal_part(way);
             } while (next_cell(way));
         }
     }
-    return exp(-stopping.x * part * length_mm);
+    return exp(-part * length_mm);
 }
 
 // The next module on the other side, entered at or behind `entry`, after target `last` when both
@@ -141,7 +141,7 @@ void emit_pairs(View view, Line line, Way primary, int k, ivec2 rs, float near)
 {
     float left = line.left;
     do {
-        float depth = stopping.x * crystal_part(primary) * line.length_mm;
+        float depth = primary.mu * crystal_part(primary) * line.length_mm;
         view.pq = primary.cell;
         if (depth > 0.0 && target_allows(targets[k], view, rs)) {
             emit(target_lor(targets[k], view, rs), line.weight * near * left * stopped(depth));
@@ -182,7 +182,7 @@ void visit_line(View view, Line line, Way primary)
         enter_box(way, FAR);
         first_cell(way);
         do {
-            float depth = stopping.x * crystal_part(way) * line.length_mm;
+            float depth = way.mu * crystal_part(way) * line.length_mm;
             if (depth > 0.0 && targets[k].mask.x != LR_NONE) {
                 emit_pairs(view, line, primary, k, way.cell, left * stopped(depth));
             }
@@ -205,18 +205,27 @@ Strata make_strata(Module primary, uint index)
     strata.pitch = vec2(primary.centre_pitch_u.w, primary.rest_pitch_v.w);
     strata.face = vec2(primary.u_face_u.w, primary.v_face_v.w);
     strata.size = primary.crystals.xy;
-    strata.gap = ivec2(boxes[index].xy);
-    strata.count = ivec3(strata.size * (RAYS + strata.gap) - strata.gap, int(boxes[index].z));
-    strata.depth = box_depth(index);
+    strata.gap = ivec2(boxes[index].gap_u, boxes[index].gap_v);
+    strata.count = ivec3(strata.size * (RAYS + strata.gap) - strata.gap, int(boxes[index].depth_strata));
+    strata.depth = boxes[index].depth;
     return strata;
 }
 
-// Middle and width of a stratum.
-vec2 stratum(Strata strata, int axis, int index)
+// Where a line runs in its stratum, of the width along both edges, in exact numbers
+// (docs/method/correspondence.md, "Penetration").
+vec2 place_in_stratum(uint module, uvec2 index)
+{
+    uvec2 sum = 0x80000000u + uvec2(3242174889u, 2447445414u) * index + 2654435769u * index.yx +
+                uvec2(3518319155u, 2882110345u) * module;
+    return vec2(sum >> 8u) / 16777216.0;
+}
+
+// A line's place in a stratum, and the stratum's width.
+vec2 stratum(Strata strata, int axis, int index, float place)
 {
     if (axis == 2) {
         float width = strata.depth / float(strata.count.z);
-        return vec2((float(index) + 0.5) * width, width);
+        return vec2((float(index) + place) * width, width);
     }
     int per_cell = RAYS + strata.gap[axis];
     int cell = index / per_cell, part = index % per_cell;
@@ -224,10 +233,10 @@ vec2 stratum(Strata strata, int axis, int index)
     float centre = (float(cell) - 0.5 * float(strata.size[axis] - 1)) * pitch;
     if (part < RAYS) {
         float width = face / float(RAYS);
-        return vec2(centre - 0.5 * face + (float(part) + 0.5) * width, width);
+        return vec2(centre - 0.5 * face + (float(part) + place) * width, width);
     }
     float width = (pitch - face) / float(strata.gap[axis]);
-    return vec2(centre + 0.5 * face + (float(part - RAYS) + 0.5) * width, width);
+    return vec2(centre + 0.5 * face + (float(part - RAYS) + place) * width, width);
 }
 
 // Lines through the side of the box whose outward normal is along `axis`, at `level`.
@@ -236,8 +245,10 @@ void visit_side(View view, Way primary, Strata strata, int axis, float level)
     int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
     int count = strata.count[a] * strata.count[b];
     for (int k = int(gl_LocalInvocationIndex); k < count; k += LR_GROUP_SIZE) {
-        vec2 in_a = stratum(strata, a, k % strata.count[a]);
-        vec2 in_b = stratum(strata, b, k / strata.count[a]);
+        ivec2 index = ivec2(k % strata.count[a], k / strata.count[a]);
+        vec2 within = place_in_stratum(uint(view.module), uvec2(index));
+        vec2 in_a = stratum(strata, a, index.x, within.x);
+        vec2 in_b = stratum(strata, b, index.y, within.y);
         vec3 place;
         place[axis] = level;
         place[a] = in_a.x;
@@ -261,6 +272,7 @@ void visit_primary(View view, Image image, Module primary)
     way.cells = vec4(strata.pitch, 0.5 * strata.face);
     way.size = strata.size;
     way.depth = strata.depth;
+    way.mu = boxes[view.module].mu;
     vec3 low = vec3(-box_half(way), 0.0), high = vec3(box_half(way), strata.depth);
     for (int axis = 0; axis < 3; axis++) {
         bool is_below = way.at[axis] < low[axis];

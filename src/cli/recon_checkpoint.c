@@ -108,6 +108,7 @@ static uint64_t digest_scanner(const lr_scanner *scanner)
                                   module->face_mm[0],
                                   module->face_mm[1],
                                   module->depth_mm,
+                                  module->mu_per_mm,
                                   module->layer};
         digest = recon_digest(digest, numbers, sizeof(numbers));
     }
@@ -226,6 +227,7 @@ static void add_model(const struct recon *recon, struct key *key)
     add(key, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
         info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
         info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
+    add(key, "%s", info->penetration ? "; penetration" : "");
     add_family(recon, key);
     add_inputs(recon, key);
     add(key, "; efficiencies %s; attenuation %s; randoms %s",

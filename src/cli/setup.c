@@ -35,7 +35,9 @@ const struct cli_option common_operator_options[] = {
     {"--mu-unit", "UNIT",
      "of the map: 1/mm, 1/cm or hu (CT); default: 1/mm or 1/cm by its largest value", false},
     {"--mu-steps", "K", "samples of the map along a line; default: one per voxel", false},
-    {"--penetration", NULL, "crystals stop photons along their depth", false},
+    {"--penetration", NULL, "crystals stop photons along their depth; always in layers, unless",
+     false},
+    {"--layers-alone", NULL, "each layer of crystals counts as if it were the only one", false},
     {"--deterministic", NULL, "the same bits in every run, where that is slower", false},
     {"--store", "WHEN", "keep the matrix in memory: auto, yes or no", false},
     {"--max-memory", "SIZE", "limit for it, and on a device, such as 512M or 4G; default: half",
@@ -87,12 +89,17 @@ static void read_params(struct setup *setup, struct cli_args *args, lr_store sto
         .mu_steps = (int)args_int(args, "--mu-steps", 0, at_least_one),
         .deterministic = args_has(args, "--deterministic"),
         .penetration = args_has(args, "--penetration"),
+        .layers_alone = args_has(args, "--layers-alone"),
         .max_memory_bytes = args_bytes(args, "--max-memory", 0),
         .threads = (int)args_int(args, "--threads", 0, at_least_one),
         .device = (int)args_int(args, "--device", 0, at_least_zero),
         .log = &setup->report->log,
         .progress = &setup->report->progress,
     };
+    if (setup->params.penetration && setup->params.layers_alone) {
+        args_complain(args, "--penetration goes through all layers, and with --layers-alone each "
+                            "counts as if it were the only one: give one of the two");
+    }
     setup->verb = args->syntax->verb;
     setup->dry_run = args_has(args, "--dry-run");
     setup->store = (lr_store)args_word(args, "--store", stores, (int)store);
@@ -283,8 +290,9 @@ lr_status setup_operator(struct setup *setup)
         return report_reason(setup->report);
     }
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    report_info(setup->report, "backend %s on %s, mode %s", info->backend, info->device,
-                info->mode == LR_MODE_EXACT ? "exact" : "sampled");
+    report_info(setup->report, "backend %s on %s, mode %s%s", info->backend, info->device,
+                info->mode == LR_MODE_EXACT ? "exact" : "sampled",
+                info->penetration ? ", penetration" : "");
     if (info->stored) {
         report_info(setup->report, "matrix kept in memory: %lld elements, %s, made in %s",
                     (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),

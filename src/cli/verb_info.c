@@ -63,19 +63,13 @@ static void keep_reason(void *user, lr_log_level level, lr_status status, const 
 /* Two small modules that face each other: enough for a backend to show whether it works. */
 static lr_scanner *trial_scanner(const lr_log *log)
 {
-    lr_module modules[2] = {{{0, 100, 0},
-                             {1, 0, 0},
-                             {0, 0, 1},
-                             {0, 0, 0},
-                             {EDGE, EDGE},
-                             {4, 4},
-                             {4, 4},
-                             10,
-                             0,
-                             0,
-                             0,
-                             0,
-                             0}};
+    lr_module modules[2] = {{.centre_mm = {0, 100, 0},
+                             .u = {1, 0, 0},
+                             .v = {0, 0, 1},
+                             .crystals = {EDGE, EDGE},
+                             .pitch_mm = {4, 4},
+                             .face_mm = {4, 4},
+                             .depth_mm = 10}};
     modules[1] = modules[0];
     modules[1].centre_mm[1] = -100;
     const lr_scanner_params params = {

@@ -154,7 +154,7 @@ static lr_status read_request(struct cli_args *args, struct request *request)
 static void describe(const struct setup *setup, char *text, size_t size)
 {
     const lr_operator_info *info = lr_operator_get_info(setup->op);
-    const char *penetration = setup->params.penetration ? ", penetration" : "";
+    const char *penetration = info->penetration ? ", penetration" : "";
     if (info->mode == LR_MODE_EXACT) {
         snprintf(text, size, "backend %s, mode exact, samples %d,%d,%d", info->backend,
                  info->samples[0], info->samples[1], info->samples[2]);

@@ -233,6 +233,8 @@ static lr_status check_sums(struct verify *verify)
     }
     lr_status status = setup_operator(&verify->setup);
     if (status == LR_OK) {
+        verify->given.mode = lr_operator_get_info(verify->setup.op)->mode;
+        verify->setup.params.mode = verify->given.mode; /* of the oracle, too */
         status = find_sensitivity(verify, sensitivity);
     }
     if (status == LR_OK) {
@@ -351,6 +353,7 @@ static lr_status check_rows(struct verify *verify)
     if (op == NULL) {
         return report_reason(verify->setup.report);
     }
+    verify->given.mode = lr_operator_get_info(op)->mode;
     const lr_status status = run_oracle(verify, op);
     lr_operator_destroy(op);
     return status;
@@ -390,8 +393,7 @@ static lr_status take_model(struct verify *verify, struct cli_args *args)
     given->voxels = choice->voxels;
     given->part = choice->part;
     given->by_lor = choice->by_lor;
-    given->mode = params->mode != LR_MODE_AUTO ? params->mode : LR_MODE_EXACT;
-    params->mode = given->mode;
+    given->mode = params->mode;
     const int64_t num_voxels = lr_grid_num_voxels(&given->grid);
     const int64_t rows = given->by_lor ? lr_selection_count(verify->setup.lors, &given->part)
                          : given->voxels != NULL ? choice->num_voxels
@@ -422,11 +424,11 @@ static lr_status complete_model(struct verify *verify, struct cli_args *args)
         verify->setup.grid = given->grid;
         params->grid = &verify->setup.grid;
     }
-    given->mode = given->mode != LR_MODE_AUTO ? given->mode : LR_MODE_EXACT;
     params->mode = given->mode;
     params->rays = given->rays;
     params->mu_steps = given->mu_steps;
     params->penetration = strstr(given->description, "penetration") != NULL;
+    params->layers_alone = !params->penetration;
     memcpy(params->samples, given->samples, sizeof(params->samples));
     return LR_OK;
 }

@@ -245,6 +245,7 @@ static lr_status create_operator(struct work *work)
 {
     struct setup *setup = &work->setup;
     setup->params.mode = LR_MODE_SAMPLED;
+    setup->params.layers_alone = true;
     if (strcmp(setup->params.backend, "auto") == 0) {
         setup->params.backend = shot_backends;
     }

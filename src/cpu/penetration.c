@@ -26,6 +26,7 @@
  * of the front face. The crystals, without the half gaps around them, span low to high. */
 struct lr_cpu_box {
     const struct lr_cpu_module *module;
+    double mu_per_mm;
     double front[3]; /* the origin, in the scanner's frame */
     double low[3], high[3];
     double middle[3], radius; /* of the sphere around it, in the scanner's frame */
@@ -65,6 +66,7 @@ static void make_box(const struct lr_cpu_scene *scene, int index, struct lr_cpu_
     const lr_module *given = &scene->params.scanner->modules[index];
     const int rays = scene->params.rays;
     box->module = module;
+    box->mu_per_mm = lr_module_mu_per_mm(scene->params.scanner, index);
     double size2 = 0;
     for (int k = 0; k < 3; k++) {
         box->front[k] = given->centre_mm[k];
@@ -278,7 +280,8 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
         const double length = crystal_part(&walk) * line->length;
         if (length > 0) {
             const struct lr_cpu_crossing crossing = {
-                .crystal = {module, {walk.cell[0], walk.cell[1]}}, .length_mm = length};
+                .crystal = {module, {walk.cell[0], walk.cell[1]}},
+                .depth = box->mu_per_mm * length};
             LR_TRY(add_crossing(out, crossing, view->scene->params.log));
         }
     } while (next_cell(&walk));
@@ -288,13 +291,12 @@ static lr_status cross_module(const struct lr_cpu_view *view, const struct lr_cp
 /* --- one line --- */
 
 /* Probabilities that each crystal stops the photon, of which `left` reach the first. */
-static void stop_photon(struct lr_cpu_crossings *crossings, double mu_per_mm, double left)
+static void stop_photon(struct lr_cpu_crossings *crossings, double left)
 {
     for (int k = 0; k < crossings->count; k++) {
         struct lr_cpu_crossing *crossing = &crossings->list[k];
-        const double depth = mu_per_mm * crossing->length_mm;
-        crossing->probability = left * -expm1(-depth);
-        left *= exp(-depth);
+        crossing->probability = left * -expm1(-crossing->depth);
+        left *= exp(-crossing->depth);
     }
 }
 
@@ -303,15 +305,15 @@ static lr_status reach_primary(const struct lr_cpu_view *view, struct lr_cpu_pen
                                const struct line *line, double *left)
 {
     struct lr_cpu_crossings *crossings = &work->ends[0];
-    double length = 0;
+    double depth = 0;
     crossings->count = 0;
     for (int k = 0; k < work->num_before; k++) {
         LR_TRY(cross_module(view, work, work->before[k].module, line, 1, 1, crossings));
     }
     for (int k = 0; k < crossings->count; k++) {
-        length += crossings->list[k].length_mm;
+        depth += crossings->list[k].depth;
     }
-    *left = exp(-view->scene->params.scanner->crystal_mu_per_mm * length);
+    *left = exp(-depth);
     return LR_OK;
 }
 
@@ -349,7 +351,7 @@ static lr_status cross_opposite(const struct lr_cpu_view *view, struct lr_cpu_pe
     for (int k = 0; k < work->num_met; k++) {
         LR_TRY(cross_module(view, work, work->met[k].module, line, -1, INFINITY, &work->ends[1]));
     }
-    stop_photon(&work->ends[1], view->scene->params.scanner->crystal_mu_per_mm, 1);
+    stop_photon(&work->ends[1], 1);
     return LR_OK;
 }
 
@@ -399,17 +401,32 @@ static lr_status trace_line(const struct lr_cpu_view *view, struct lr_cpu_penetr
     if (work->ends[0].count == 0) {
         return LR_OK;
     }
-    stop_photon(&work->ends[0], view->scene->params.scanner->crystal_mu_per_mm, left);
+    stop_photon(&work->ends[0], left);
     LR_TRY(cross_opposite(view, work, line));
     return emit(view, work, line->weight * absorb(view, work, line), elements);
 }
 
 /* --- the lines of one primary --- */
 
-/* A piece of an edge: its middle and its width. */
+/* A piece of an edge: the line's place in it, and its width. */
 struct stratum {
     double at, width;
 };
+
+/* Where a line runs in its stratum, in 2^-32 of the stratum's width along both edges: the fractional
+ * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The
+ * unreasonable effectiveness of quasirandom sequences, 2018), other ones for each module. In the
+ * middle of each stratum lines would keep the same distance to gaps. */
+static void place_in_stratum(int module, const int64_t index[2], double place[2])
+{
+    static const uint32_t golden = 2654435769, plastic[2] = {3242174889, 2447445414},
+                          third[2] = {3518319155, 2882110345}, half = UINT32_C(1) << 31;
+    for (int k = 0; k < 2; k++) {
+        const uint32_t sum = half + plastic[k] * (uint32_t)index[k] +
+                             golden * (uint32_t)index[1 - k] + third[k] * (uint32_t)module;
+        place[k] = (sum >> 8) / 16777216.0; /* as many bits as single precision has */
+    }
+}
 
 /* Number of strata along an axis of a box: R in each face, as many in each gap as keep about their
  * width, and along the depth. */
@@ -423,22 +440,23 @@ static int count_strata(const struct lr_cpu_view *view, const struct lr_cpu_box 
 }
 
 static struct stratum find_stratum(const struct lr_cpu_view *view, const struct lr_cpu_box *box,
-                                   int axis, int index)
+                                   int axis, int index, double place)
 {
     const struct lr_cpu_module *module = box->module;
     if (axis == 2) {
         const double width = box->high[2] / box->depth_strata;
-        return (struct stratum){(index + 0.5) * width, width};
+        return (struct stratum){(index + place) * width, width};
     }
     const int rays = view->scene->params.rays, gap = box->gap_strata[axis];
     const int cell = index / (rays + gap), part = index % (rays + gap);
     const double centre = lr_cpu_face_centre(module, axis, cell);
     if (part < rays) {
         const double width = module->face[axis] / rays;
-        return (struct stratum){centre - 0.5 * module->face[axis] + (part + 0.5) * width, width};
+        return (struct stratum){centre - 0.5 * module->face[axis] + (part + place) * width, width};
     }
     const double width = gap_of(module, axis) / gap;
-    return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + 0.5) * width, width};
+    return (struct stratum){centre + 0.5 * module->face[axis] + (part - rays + place) * width,
+                            width};
 }
 
 /* The line through a place of the surface, whose outward normal is along `axis`. */
@@ -485,9 +503,11 @@ static lr_status trace_face(const struct lr_cpu_view *view, struct lr_cpu_penetr
     }
     const int64_t num_a = count_strata(view, box, a), num_b = count_strata(view, box, b);
     for (int64_t k = 0; k < num_a * num_b; k++) {
-        const struct stratum in_a = find_stratum(view, box, a, (int)(k % num_a));
-        const struct stratum in_b = find_stratum(view, box, b, (int)(k / num_a));
-        double place[3];
+        const int64_t index[2] = {k % num_a, k / num_a};
+        double within[2], place[3];
+        place_in_stratum(primary, index, within);
+        const struct stratum in_a = find_stratum(view, box, a, (int)index[0], within[0]);
+        const struct stratum in_b = find_stratum(view, box, b, (int)index[1], within[1]);
         place[axis] = at;
         place[a] = in_a.at;
         place[b] = in_b.at;

@@ -14,7 +14,7 @@ struct lr_cpu_box; /* the space that a module's crystals fill */
 /* A crystal on a line's way, and the probability that it stops the photon. */
 struct lr_cpu_crossing {
     struct lr_cpu_crystal crystal;
-    double length_mm, probability;
+    double depth, probability; /* attenuation times length */
 };
 
 struct lr_cpu_crossings {
@@ -40,7 +40,7 @@ struct lr_cpu_penetration {
     struct lr_cpu_crossings ends[2]; /* of the line at hand: in the primary, on the other side */
 };
 
-/* errors: LR_USAGE for exact mode, or a scanner without crystal_mu_per_mm; LR_FAILED, out of
+/* errors: LR_USAGE for exact mode; LR_FAILED, out of
  * memory; logged. Then nothing needs to be finished. */
 lr_status lr_cpu_penetration_init(struct lr_cpu_penetration *work,
                                   const struct lr_cpu_scene *scene);

@@ -22,8 +22,8 @@ extern "C" {
 typedef struct lr_operator lr_operator;
 
 typedef enum lr_mode {
-    LR_MODE_AUTO = 0, /* exact where the backend asked for has it and without penetration, else
-                         sampled */
+    LR_MODE_AUTO = 0, /* exact where the backend asked for has it and without penetration (of
+                         layers, too), else sampled */
     LR_MODE_SAMPLED,  /* rays x rays lines over each primary crystal's face */
     LR_MODE_EXACT     /* solid angle of the clipped overlap */
 } lr_mode;
@@ -56,8 +56,12 @@ typedef struct lr_operator_params {
                                      factors; NULL = 1. Copied; its user outlives the operator */
     bool
         deterministic; /* same bits in every run, also where compute or raster would add in any order */
-    bool penetration; /* crystals stop photons along their depth, not on the detection plane;
-                           needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
+    bool penetration;  /* crystals stop photons along their depth, not on the detection plane; it is
+                         always so where a scanner has layers, unless: */
+    bool layers_alone; /* each layer counts as if it were the only one, on its detection plane:
+                          correspondence images show such, and a sum over layers exceeds what is
+                          emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
+                          else LYSO's, with a warning */
     lr_store store;
     double projections; /* how often all LORs are going to be projected, forward or back, as far as
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
@@ -87,6 +91,7 @@ typedef struct lr_operator_info {
                                 created, which nothing else tells, such as "raster cannot run here:
                                 no OpenGL 4.5 device can be used"; NULL = the first could */
     lr_mode mode;            /* sampled or exact */
+    bool penetration;        /* crystals stop photons along their depth */
     bool stored;             /* whether the matrix is kept */
     int64_t num_voxels, num_lors;
     bool of_events;       /* family listmode: a value for each of num_lors events, and a sensitivity
@@ -123,7 +128,8 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
  * within 0.2 % rms over a grid, 2 % for any voxel (docs/method/correspondence.md, "Sample points").
  * The fewest even number whose spacing is at most 0.85 of the scanner's smallest transaxial pitch
  * (x, y) or its smallest axial one (z), and 1/60 of its radius or half of that pitch; 1 where no
- * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis. */
+ * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis; along z more
+ * where crystal rings line up so that slices would be more than 1.2 % off on the axis. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
                                         int samples[3]);
 

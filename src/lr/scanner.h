@@ -25,8 +25,7 @@ extern "C" {
  *
  * Crystals that stand in layers, one behind the other, are a module a layer, with a detection plane
  * of its own behind its own front face. Modules of one `block` but of different layers are never in
- * coincidence, and modules of different layers do not hide each other: without crystal penetration
- * each layer counts as if it were the only one. */
+ * coincidence, and each stops photons that the others let through (lr_operator_params, penetration). */
 typedef struct lr_module {
     double centre_mm[3];    /* centre of the front face (of the pitch rectangle) */
     double u[3];            /* unit axis, transaxial */
@@ -36,6 +35,7 @@ typedef struct lr_module {
     double pitch_mm[2];     /* along u and v */
     double face_mm[2];      /* along u and v, at most the pitch */
     double depth_mm;        /* crystal length, behind the front face */
+    double mu_per_mm;       /* attenuation of its crystals at 511 keV; 0 = the scanner's */
     int position;           /* place around the ring, 0 .. num_positions-1; 0 in explicit lists */
     int ring;               /* module ring; 0 in explicit lists */
     int first_crystal_ring; /* crystal ring of q = 0, over all module rings and blocks of the
@@ -54,6 +54,7 @@ typedef struct lr_layer {
     const int *block_crystals[2]; /* [blocks] along u and v; NULL = as the module's */
     double pitch_mm[2], face_mm[2];
     double offset_mm[2]; /* of its centre from the module's, along u and v */
+    double mu_per_mm;    /* of its crystals */
 } lr_layer;
 
 /* Which LORs are measured at all. Zero (or false) turns a rule off. A LOR is in coincidence when
@@ -100,6 +101,15 @@ typedef struct lr_scanner_params {
     const char *source;
     const lr_log *log;
 } lr_scanner_params;
+
+/* What crystals of a material attenuate at 511 keV in 1/mm, coherent scatter included: LSO 0.0868 (of
+ * 7.40 g/cm3), LYSO 0.0818 (Lu1.8Y0.2SiO5, 7.10), BGO 0.0963 (7.13), GSO 0.0703 (6.71), LaBr3 0.0450
+ * (5.08), in any case of letters. 0 = not one of these. Source: Elam, Ravel and Sieber, A new atomic
+ * database for X-ray spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */
+LR_API double lr_crystal_material_mu_per_mm(const char *material);
+
+/* Their names, as a sentence lists them: "LSO, LYSO, BGO, GSO or LaBr3". */
+LR_API const char *lr_crystal_materials(void);
 
 /* One ring-shaped scanner. A panel's centre stands at first_angle_deg + k * 360 / modules, counted
  * from +x towards +y, at radius_mm from the axis; u points towards increasing angle, v along +z.

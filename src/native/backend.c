@@ -4,6 +4,7 @@
  * The native backend: projections by columns on the processor's vector units, in single precision
  * (docs/method/correspondence.md, "Columns in native"). */
 #include "native/native.h"
+#include "native/penetration.h"
 
 #include "base/log.h"
 #include "base/mem.h"
@@ -91,6 +92,9 @@ lr_status lr_native_backend_create(const struct lr_backend_params *params,
         .rows = rows,
         .destroy = destroy,
     };
+    if (params->penetration) {
+        return lr_native_penetration_create(params, backend);
+    }
     struct lr_native *native = lr_alloc(1, sizeof(*native), "the native backend", params->log);
     if (native == NULL) {
         return LR_FAILED;

@@ -20,11 +20,6 @@ static lr_status refuse_axes(const struct lr_backend_params *params)
 
 static lr_status check(const struct lr_backend_params *params)
 {
-    if (params->penetration) {
-        return lr_error(params->log, LR_USAGE,
-                        "backend native has no crystal penetration: use backend cpu, or leave "
-                        "penetration off");
-    }
     if (params->mu != NULL) {
         return lr_error(params->log, LR_USAGE,
                         "backend native follows no lines through an attenuation image: give "

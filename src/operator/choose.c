@@ -58,7 +58,7 @@ static lr_status report_lack(const struct lr_choices *choices, const char *name,
     if (wish->penetration && !choice->has_penetration) {
         return lr_error(log, LR_USAGE,
                         "backend %s has no crystal penetration: use backend %s, or leave "
-                        "penetration off",
+                        "penetration off (of layers: let each count as if it were alone)",
                         name, names);
     }
     return lr_error(log, LR_USAGE, "backend %s has no exact mode: use backend %s, or mode sampled",

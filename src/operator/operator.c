@@ -29,7 +29,10 @@ static lr_status create_raster(const struct lr_backend_params *params, struct lr
 
 static const struct lr_backend_choice builtin_choices[] = {
     {.name = "compute", .has_exact = true, .has_penetration = true, .create = create_compute},
-    {.name = "native", .has_exact = true, .create = lr_native_backend_create},
+    {.name = "native",
+     .has_exact = true,
+     .has_penetration = true,
+     .create = lr_native_backend_create},
     {.name = "raster", .create = create_raster},
     {.name = "cpu",
      .has_exact = true,
@@ -85,6 +88,7 @@ static void fill_info(struct lr_operator *op)
     info->num_voxels = lr_grid_num_voxels(&op->grid);
     info->num_lors = op->params.lors->count;
     info->mode = op->params.mode;
+    info->penetration = op->params.penetration;
     info->rays = op->params.mode == LR_MODE_EXACT ? 0 : op->params.rays;
     for (int k = 0; k < 3; k++) {
         info->samples[k] = op->params.samples[k];

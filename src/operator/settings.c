@@ -3,10 +3,15 @@
 #include "operator/settings.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "base/parallel.h"
 #include "base/vec.h"
+#include "model/scanner/layers.h"
 #include "model/scanner/penetration.h"
 #include "operator/coverage.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 enum { DEFAULT_RAYS = 4, MAX_RAYS = 1024, MAX_THREADS = 4096, MAX_MU_STEPS = 1000000 };
 
@@ -248,6 +253,132 @@ static bool one_point_serves(const lr_grid *grid, double radius_mm)
     return serves;
 }
 
+/* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
+ * and more --- */
+
+/* What a slice's points on the axis may be off. */
+static const double most_slice_error = 0.012;
+
+/* Slices that are looked at, those next to the middle; points that stand for a slice's mean; even
+ * numbers of points that are tried. */
+enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
+
+/* Where crystals stand along z, by ascending edges. */
+struct row_edges {
+    double (*list)[2];
+    int count;
+};
+
+static int by_first_edge(const void *a, const void *b)
+{
+    const double *one = a, *other = b;
+    return (one[0] > other[0]) - (one[0] < other[0]);
+}
+
+/* The rows of the front layer's upright modules, each once. An empty list where there are none, or no
+ * memory. */
+static struct row_edges find_rows(const lr_scanner *scanner)
+{
+    struct row_edges rows = {NULL, 0};
+    int most = 0;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        most += scanner->modules[m].crystals[1];
+    }
+    rows.list = lr_alloc(most, sizeof(*rows.list), "crystal rings", NULL);
+    for (int m = 0; rows.list != NULL && m < scanner->num_modules; m++) {
+        const lr_module *module = &scanner->modules[m];
+        if (module->layer > 0 || !(fabs(module->v[2]) > 1.0 - 1e-6)) {
+            continue;
+        }
+        for (int q = 0; q < module->crystals[1]; q++) {
+            const double at =
+                module->centre_mm[2] + (q - 0.5 * (module->crystals[1] - 1)) * module->pitch_mm[1];
+            rows.list[rows.count][0] = at - 0.5 * module->face_mm[1];
+            rows.list[rows.count++][1] = at + 0.5 * module->face_mm[1];
+        }
+    }
+    if (rows.count == 0) {
+        return rows;
+    }
+    qsort(rows.list, (size_t)rows.count, sizeof(*rows.list), by_first_edge);
+    int last = 0;
+    for (int k = 1; k < rows.count; k++) {
+        if (rows.list[k][0] > rows.list[last][1]) {
+            memcpy(rows.list[++last], rows.list[k], sizeof(*rows.list));
+        } else {
+            rows.list[last][1] = fmax(rows.list[last][1], rows.list[k][1]);
+        }
+    }
+    rows.count = last + 1;
+    return rows;
+}
+
+/* Length of the t for which crystals stand both at z + t and at z - t: what the point (0, 0, z) sees
+ * of the scanner, up to a factor. */
+static double seen_from_axis(const struct row_edges *rows, double z)
+{
+    double sum = 0.0;
+    for (int a = 0, b = rows->count - 1; a < rows->count && b >= 0;) {
+        const double *up = rows->list[a], *down = rows->list[b];
+        const double begin = fmax(up[0] - z, z - down[1]), end = fmin(up[1] - z, z - down[0]);
+        sum += fmax(0.0, end - begin);
+        if (up[1] - z < z - down[0]) {
+            a++;
+        } else {
+            b--;
+        }
+    }
+    return sum;
+}
+
+static double mean_of_slice(const struct row_edges *rows, double z, double size_mm, int points)
+{
+    double sum = 0.0;
+    for (int k = 0; k < points; k++) {
+        sum += seen_from_axis(rows, z + ((k + 0.5) / points - 0.5) * size_mm);
+    }
+    return sum / points;
+}
+
+/* Largest error of slices on the axis by so many points along z, relative. */
+static double slice_error(const struct row_edges *rows, const lr_grid *grid, int points)
+{
+    const double size_mm = grid->voxel_mm[2];
+    const double middle = -grid->origin_mm[2] / size_mm;
+    const int last = grid->size[2] - 1;
+    const int nearest = (int)fmin(fmax(round(middle), 0.0), last);
+    const int begin = nearest > MOST_SLICES / 2 ? nearest - MOST_SLICES / 2 : 0;
+    double worst = 0.0, largest = 0.0;
+    for (int n = begin; n <= last && n < begin + MOST_SLICES; n++) {
+        const double z = grid->origin_mm[2] + n * size_mm;
+        const double mean = mean_of_slice(rows, z, size_mm, MEAN_POINTS);
+        largest = fmax(largest, mean);
+        if (mean > 0.2 * largest) {
+            worst = fmax(worst, fabs(mean_of_slice(rows, z, size_mm, points) / mean - 1.0));
+        }
+    }
+    return worst;
+}
+
+/* The number of points along z: `fewest`, or the least even one above it whose slices are right; where
+ * none is, the best. */
+static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int fewest)
+{
+    const struct row_edges rows = find_rows(scanner);
+    int best = fewest;
+    double least = HUGE_VAL;
+    for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
+        const double error = slice_error(&rows, grid, points);
+        if (error < least) {
+            least = error;
+            best = points;
+        }
+        points += points == 1 ? 1 : 2;
+    }
+    free(rows.list);
+    return best;
+}
+
 void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid, int samples[3])
 {
     const double radius_mm = nearest_module_mm(scanner);
@@ -260,12 +391,9 @@ void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
         const double ratio = fmin(0.5 * grid->voxel_mm[k] / spacing_mm, MAX_SAMPLES + 1.0);
         samples[k] = single ? 1 : 2 * round_up(ratio);
     }
-}
-
-/* Penetration goes along lines, on every backend. */
-static lr_mode settle_mode(const lr_operator_params *params)
-{
-    return params->penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode;
+    if (samples[2] < MEAN_POINTS / 4) { /* so many points see every phase of the rings */
+        samples[2] = settle_slices(scanner, grid, samples[2]);
+    }
 }
 
 lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *log, lr_grid *grid,
@@ -275,24 +403,34 @@ lr_status lr_settings_complete(const lr_operator_params *params, const lr_log *l
     LR_TRY(check_numbers(params, log));
     LR_TRY(check_resources(params, log));
     LR_TRY(lr_grid_check(params->grid, log));
+    if (params->penetration && params->layers_alone) {
+        return lr_error(log, LR_USAGE,
+                        "with penetration photons go through all layers, and none counts as if it "
+                        "were alone: ask for one of the two");
+    }
     *grid = *params->grid;
+    const lr_scanner *scanner = params->lors->scanner;
+    const bool penetration =
+        params->penetration || (lr_scanner_num_layers(scanner) > 1 && !params->layers_alone);
     *settings = (struct lr_backend_params){
-        .scanner = params->lors->scanner,
+        .scanner = scanner,
         .lors = params->lors,
         .grid = grid,
-        .mode = settle_mode(params),
+        /* Penetration goes along lines, on every backend. */
+        .mode = penetration && params->mode == LR_MODE_AUTO ? LR_MODE_SAMPLED : params->mode,
         .rays = params->rays > 0 ? params->rays : DEFAULT_RAYS,
         .threads = params->threads > 0 ? params->threads : lr_num_processors(),
         .device = params->device,
         .shared = params->shared,
         .deterministic = params->deterministic,
-        .penetration = params->penetration,
+        .penetration = penetration,
         .max_memory_bytes = params->max_memory_bytes,
         .log = log,
         .progress = params->progress,
     };
     if (settings->penetration) {
-        LR_TRY(lr_penetration_check(settings->scanner, settings->mode, log));
+        LR_TRY(lr_penetration_check(scanner, settings->mode, log));
+        lr_penetration_warn(scanner, log);
     }
     LR_TRY(complete_samples(params, log, settings));
     LR_TRY(complete_mu(params, log, settings));

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/scanner/penetration.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -20,7 +21,7 @@ static uint32_t gap_strata(const lr_module *module, int axis, int rays)
     return (uint32_t)ceil(rays * gap / module->face_mm[axis] - rounding);
 }
 
-struct lr_penetration_box lr_penetration_box_of(const lr_module *module, int rays)
+static struct lr_penetration_box box_of(const lr_module *module, int rays)
 {
     const double pitch = fmax(module->pitch_mm[0], module->pitch_mm[1]);
     return (struct lr_penetration_box){
@@ -38,7 +39,8 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
         return NULL;
     }
     for (int m = 0; m < scanner->num_modules; m++) {
-        boxes[m] = lr_penetration_box_of(&scanner->modules[m], rays);
+        boxes[m] = box_of(&scanner->modules[m], rays);
+        boxes[m].mu_per_mm = (float)lr_module_mu_per_mm(scanner, m);
     }
     struct gl_buffer *buffer =
         gl_buffer_create(ctx, &(struct gl_buffer_params){.label = "boxes of modules",
@@ -51,7 +53,7 @@ struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner 
 
 static int64_t lines_of(const lr_module *module, int rays)
 {
-    const struct lr_penetration_box box = lr_penetration_box_of(module, rays);
+    const struct lr_penetration_box box = box_of(module, rays);
     int64_t count[3] = {0, 0, box.depth_strata};
     for (int axis = 0; axis < 2; axis++) {
         const int64_t gap = box.gap_strata[axis];

@@ -14,10 +14,8 @@
 struct lr_penetration_box {
     uint32_t gap_strata[2]; /* in the gap between two faces along u and v */
     uint32_t depth_strata;
-    float depth_mm;
+    float depth_mm, mu_per_mm;
 };
-
-struct lr_penetration_box lr_penetration_box_of(const lr_module *module, int rays);
 
 /* The boxes of all modules on the device. errors: NULL, logged. */
 struct gl_buffer *lr_penetration_boxes(struct gl_context *ctx, const lr_scanner *scanner, int rays);

@@ -201,6 +201,7 @@ static void assert_same_module(const lr_module *a, const lr_module *b, double mo
     assert_int_equal(a->first_crystal_ring, b->first_crystal_ring);
     assert_int_equal(a->layer, b->layer);
     assert_int_equal(a->block, b->block);
+    assert_true(fabs(a->mu_per_mm - b->mu_per_mm) <= most);
 }
 
 static void assert_same_modules(const lr_scanner *a, const lr_scanner *b, double most)
@@ -237,6 +238,33 @@ static lr_scanner *there_and_back(const lr_scanner *scanner, const char *name, c
     }
     folder_finish(&folder);
     return again;
+}
+
+/* Layers may be of other materials than the scanner. */
+static void layers_have_materials(void **state)
+{
+    (void)state;
+    struct test_log log;
+    lr_scanner *scanner =
+        read_text(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lyso}, {depth_mm: 3, "
+                              "crystal_mu_per_mm: 0.07}, {depth_mm: 4}]}\ncrystal_material: BGO\n",
+                  &log);
+    assert_non_null(scanner);
+    lr_scanner *again = there_and_back(scanner, "again.yaml", NULL);
+    assert_same_modules(scanner, again, 1e-12);
+    assert_true(fabs(again->crystal_mu_per_mm - 0.0963) < 1e-4);
+    lr_scanner_destroy(again);
+    static const double wanted[3] = {0.0818, 0.07, 0};
+    for (int m = 0; m < scanner->num_modules; m++) {
+        assert_true(fabs(scanner->modules[m].mu_per_mm - wanted[m % 3]) < 1e-4);
+    }
+    lr_scanner_destroy(scanner);
+    scanner = read_text(HEAD MODULE ", layers: [{depth_mm: 4, crystal_material: lead}]}\n", &log);
+    assert_null(scanner);
+    assert_non_null(strstr(log.error, "LSO, LYSO, BGO, GSO or LaBr3"));
+    scanner = read_text(HEAD MODULE "}\ncrystal_material: LSO\ncrystal_mu_per_mm: 0.08\n", &log);
+    assert_null(scanner);
+    assert_non_null(strstr(log.error, "keep one of the two"));
 }
 
 /* Two rings of panels of blocks, with layers of other blocks. */
@@ -510,6 +538,7 @@ static void hdf5_keeps_layers(void **state)
     folder_init(&folder);
     folder_file(&folder, path, "data.h5");
     lr_scanner *scanner = layered_tilted();
+    scanner->modules[3].mu_per_mm = 0.07;
     lr_lors *lors = lr_lors_create(scanner, &log.log);
     lr_lor_data *data = lr_lor_data_create(lors, &log.log);
     assert_int_equal(lr_lor_data_write(path, lors, data, &log.log), LR_OK);
@@ -651,6 +680,7 @@ int main(void)
         cmocka_unit_test(impossible_layers_are_refused),
         cmocka_unit_test(truncated_layers_are_survived),
         cmocka_unit_test(layers_are_modules),
+        cmocka_unit_test(layers_have_materials),
         cmocka_unit_test(listed_modules_have_layers),
         cmocka_unit_test(rules_count_blocks),
         cmocka_unit_test(yaml_there_and_back),

@@ -188,7 +188,7 @@ static void test_defaults(void **state)
     /* Even, and no farther apart than half the pitch of 4.3. */
     assert_int_equal(info->samples[0], 2);
     assert_int_equal(info->samples[1], 4);
-    assert_int_equal(info->samples[2], 6);
+    assert_int_equal(info->samples[2], 8); /* and two more, as rings line up along z */
     /* corners 80 mm apart across, 21.5 along u, 17.2 along v: 84.6 mm in steps of 9 */
     assert_int_equal(info->mu_steps, 10);
     assert_true(info->threads >= 1);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Layers of crystals without penetration: the elements of each are those of a scanner that has that
+ * Layers of crystals that count as if alone, without penetration: the elements of each are those of a scanner that has that
  * layer alone, by rows and by projections, in every mode. Argument: the backend. */
 #include "fixtures.h"
 #include "layered.h"
@@ -192,8 +192,8 @@ static void compare_mixed(const struct bench *whole, const lr_scanner *scanner,
 /* What a mode takes; false where the backend has none of it. */
 static bool params_of(lr_mode mode, lr_operator_params *params)
 {
-    *params =
-        (lr_operator_params){.backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}};
+    *params = (lr_operator_params){
+        .backend = backend, .mode = mode, .rays = 3, .samples = {1, 1, 1}, .layers_alone = true};
     return mode == LR_MODE_SAMPLED || strcmp(backend, "raster") != 0;
 }
 

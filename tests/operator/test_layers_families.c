@@ -234,6 +234,7 @@ static void photons(void **state)
                                                              .backend = backend,
                                                              .mode = LR_MODE_EXACT,
                                                              .samples = {3, 3, 3},
+                                                             .layers_alone = true,
                                                              .store = LR_STORE_NO});
     assert_int_equal(array_forward_f64(op, ones, values), LR_OK);
     for (int64_t lor = 0; lor < lors->count; lor++) {

@@ -163,7 +163,7 @@ MUTANTS = [
      "alone_compute.test_back alone_compute.test_rows_hidden"),
     ("common/visit_penetration.glsl", "max(0.0, range.y - range.x)",
      "max(0.0, 0.999 * (range.y - range.x))", "alone_compute.test_forward_absorbed"),
-    ("common/target_penetration.glsl", "+ stopping.y", "+ 1.01 * stopping.y",
+    ("common/target_penetration.glsl", "+ detection_depth_mm", "+ 1.01 * detection_depth_mm",
      "alone_compute.test_forward_absorbed"),
 ]
 

@@ -31,6 +31,9 @@ static void add_module(struct lr_sha256 *sha, const lr_module *module)
     if (module->layer > 0) { /* scanners without layers keep their keys */
         lr_sha256_add(sha, &module->layer, sizeof(module->layer));
     }
+    if (module->mu_per_mm > 0) {
+        lr_sha256_add(sha, &module->mu_per_mm, sizeof(module->mu_per_mm));
+    }
 }
 
 static void digest_scanner(const lr_lors *lors, char digest[lr_sha256_chars])

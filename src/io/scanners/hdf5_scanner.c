@@ -43,9 +43,22 @@ static const struct column columns[num_columns] = {
     {"block", offsetof(lr_module, block), 1, true, 0.0},
 };
 
+/* It is there where a module has crystals of a material of its own. */
+static const struct column own_mu = {"module_mu_per_mm", offsetof(lr_module, mu_per_mm), 1, false,
+                                     1e-6};
+
 static int columns_of(bool has_layers)
 {
     return has_layers ? num_columns : num_plain_columns;
+}
+
+static bool has_own_mu(const lr_scanner *scanner)
+{
+    bool has = false;
+    for (int m = 0; m < scanner->num_modules; m++) {
+        has = has || scanner->modules[m].mu_per_mm > 0;
+    }
+    return has;
 }
 
 static size_t bytes_of(const struct column *column)
@@ -113,6 +126,7 @@ bool lr_hdf5_put_scanner(hid_t file, const lr_scanner *scanner)
         done = lr_hdf5_put_array(group, "castor_order", H5T_NATIVE_INT,
                                  (int64_t[2]){scanner->num_crystals, 0}, scanner->castor_order);
     }
+    done = done && (!has_own_mu(scanner) || put_column(group, scanner, &own_mu));
     return H5Gclose(group) >= 0 && done;
 }
 
@@ -220,7 +234,9 @@ static lr_status compare_geometry(const struct lr_hdf5_input *in, const lr_scann
     compare_rule(in, "max_ring_difference",
                  rules->limits_ring_difference ? rules->max_ring_difference : -1);
     compare_mu(in, scanner);
-    return LR_OK;
+    return has_own_mu(scanner) && lr_hdf5_has(in, "/scanner/module_mu_per_mm")
+               ? compare_column(in, scanner, &own_mu)
+               : LR_OK;
 }
 
 static lr_status compare_pairs(const struct lr_hdf5_input *in, const lr_lors *lors)
@@ -403,6 +419,9 @@ lr_scanner *lr_hdf5_get_scanner(const struct lr_hdf5_input *in)
     const int count = columns_of(lr_hdf5_has(in, "/scanner/layer"));
     for (int c = 0; c < count && status == LR_OK; c++) {
         status = read_column(in, &columns[c], modules, num_modules);
+    }
+    if (status == LR_OK && lr_hdf5_has(in, "/scanner/module_mu_per_mm")) {
+        status = read_column(in, &own_mu, modules, num_modules);
     }
     lr_scanner *scanner = status == LR_OK ? make_scanner(in, modules, num_modules) : NULL;
     if (scanner != NULL &&

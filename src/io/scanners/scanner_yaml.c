@@ -193,7 +193,8 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
 {
     struct fy_node *u_key = NULL, *v_key = NULL, *crystals_key = NULL;
     struct fy_node *normal_key = NULL, *position_key = NULL, *layer_key = NULL;
-    struct lr_yaml_entry layers = {NULL, NULL};
+    struct lr_yaml_entry layers = {NULL, NULL}, material = {NULL, NULL};
+    struct fy_node *mu_key = NULL;
     const bool in_ring = draft->positions != NULL;
     const struct lr_yaml_field fields[] = {
         {"center_mm", "centre_mm", LR_YAML_VECTOR, true, module->centre_mm, NULL},
@@ -207,12 +208,15 @@ static lr_status read_module(struct draft *draft, struct fy_node *node, lr_modul
         {"position", NULL, LR_YAML_INDEX, in_ring, &module->position, &position_key},
         {"ring", NULL, LR_YAML_INDEX, in_ring, &module->ring, NULL},
         {"first_crystal_ring", NULL, LR_YAML_INDEX, in_ring, &module->first_crystal_ring, NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &module->mu_per_mm, &mu_key},
+        {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
         {"layers", NULL, LR_YAML_NODE, false, &layers.value, &layers.key},
         {"layer", NULL, LR_YAML_INDEX, false, &module->layer, &layer_key},
         {"block", NULL, LR_YAML_INDEX, false, &module->block, NULL},
     };
     const struct lr_yaml_mapping mapping = {node, node, "a module"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &module->mu_per_mm));
     draft->numbered = layer_key != NULL ? layer_key : draft->numbered;
     if (layers.key != NULL && draft->numbered != NULL) {
         return lr_yaml_error(draft->yaml, layers.key,
@@ -434,6 +438,8 @@ static lr_status read_form(struct draft *draft)
 
 static lr_status read_draft(struct draft *draft)
 {
+    struct lr_yaml_entry material = {NULL, NULL};
+    struct fy_node *mu_key = NULL;
     const struct lr_yaml_field fields[] = {
         {"name", NULL, LR_YAML_TEXT, false, &draft->name, NULL},
         {"ring", NULL, LR_YAML_NODE, false, &draft->ring.value, &draft->ring.key},
@@ -444,7 +450,8 @@ static lr_status read_draft(struct draft *draft)
         {"detection_depth_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &draft->params.detection_depth_mm,
          NULL},
         {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &draft->params.crystal_mu_per_mm,
-         NULL},
+         &mu_key},
+        {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
         {"axial_length_mm", NULL, LR_YAML_POSITIVE, false, &draft->axial_length_mm, NULL},
         {"num_positions", NULL, LR_YAML_COUNT, false, &draft->params.num_positions,
          &draft->positions},
@@ -458,6 +465,7 @@ static lr_status read_draft(struct draft *draft)
     struct fy_node *root = lr_yaml_root(draft->yaml);
     const struct lr_yaml_mapping mapping = {root, root, "a scanner"};
     LR_TRY(lr_yaml_read_fields(draft->yaml, &mapping, fields, NUM_FIELDS(fields)));
+    LR_TRY(lr_yaml_material_read(draft->yaml, &material, mu_key, &draft->params.crystal_mu_per_mm));
     LR_TRY(read_rules(draft));
     LR_TRY(read_tof(draft));
     LR_TRY(append_texts(draft, "source", &draft->source));

@@ -74,6 +74,9 @@ static void put_layer(struct lr_output *output, const lr_ring *ring, int index)
     if (layer->offset_mm[0] != 0 || layer->offset_mm[1] != 0) {
         lr_yaml_put_numbers(output, ", offset_mm", layer->offset_mm, 2);
     }
+    if (layer->mu_per_mm > 0) {
+        lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, layer->mu_per_mm));
+    }
     lr_yaml_put(output, "}\n");
 }
 
@@ -112,6 +115,9 @@ static void put_module(struct lr_output *output, const lr_module *module, bool i
     lr_yaml_put_numbers(output, "pitch_mm", module->pitch_mm, 2);
     lr_yaml_put_numbers(output, ", face_mm", module->face_mm, 2);
     lr_yaml_put(output, ", depth_mm: %s", lr_yaml_number(text, module->depth_mm));
+    if (module->mu_per_mm > 0) {
+        lr_yaml_put(output, ", crystal_mu_per_mm: %s", lr_yaml_number(text, module->mu_per_mm));
+    }
     if (in_ring) {
         lr_yaml_put(output, ",\n     position: %d, ring: %d, first_crystal_ring: %d",
                     module->position, module->ring, module->first_crystal_ring);

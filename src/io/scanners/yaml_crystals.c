@@ -61,6 +61,32 @@ void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals)
     *crystals = (struct lr_yaml_crystals){0};
 }
 
+lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *material,
+                                struct fy_node *mu_key, double *mu_per_mm)
+{
+    char *name = NULL;
+    const struct lr_yaml_field field = {"crystal_material", NULL, LR_YAML_TEXT, true, &name, NULL};
+    if (material->key == NULL) {
+        return LR_OK;
+    }
+    if (mu_key != NULL) {
+        return lr_yaml_error(yaml, material->key,
+                             "'crystal_material' and 'crystal_mu_per_mm' (line %d) are given: keep "
+                             "one of the two",
+                             lr_yaml_line(mu_key));
+    }
+    LR_TRY(lr_yaml_read_value(yaml, &field, material->value, material->key));
+    *mu_per_mm = lr_crystal_material_mu_per_mm(name);
+    const lr_status status =
+        *mu_per_mm > 0 ? LR_OK
+                       : lr_yaml_error(yaml, material->key,
+                                       "'%s' is not one of the crystals that are known (%s): give "
+                                       "'crystal_mu_per_mm' in its place",
+                                       name, lr_crystal_materials());
+    free(name);
+    return status;
+}
+
 /* --- layers --- */
 
 static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, const int blocks[2],
@@ -68,7 +94,8 @@ static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, co
 {
     lr_layer *layer = &layers->items[layers->count];
     struct lr_yaml_crystals *crystals = &layers->crystals[layers->count];
-    struct lr_yaml_entry entry = {NULL, NULL};
+    struct lr_yaml_entry entry = {NULL, NULL}, material = {NULL, NULL};
+    struct fy_node *mu_key = NULL;
     const struct lr_yaml_field fields[] = {
         {"depth_mm", NULL, LR_YAML_POSITIVE, true, &layer->depth_mm, NULL},
         {"front_mm", NULL, LR_YAML_NOT_NEGATIVE, false, &layer->front_mm, NULL},
@@ -76,10 +103,13 @@ static lr_status read_layer(const struct lr_yaml *yaml, struct fy_node *node, co
         {"pitch_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->pitch_mm, NULL},
         {"face_mm", NULL, LR_YAML_POSITIVE_PAIR, false, layer->face_mm, NULL},
         {"offset_mm", NULL, LR_YAML_NUMBER_PAIR, false, layer->offset_mm, NULL},
+        {"crystal_mu_per_mm", NULL, LR_YAML_POSITIVE, false, &layer->mu_per_mm, &mu_key},
+        {"crystal_material", NULL, LR_YAML_NODE, false, &material.value, &material.key},
     };
     const struct lr_yaml_mapping mapping = {node, node, "a layer"};
     layers->count++;
     LR_TRY(lr_yaml_read_fields(yaml, &mapping, fields, (int)(sizeof(fields) / sizeof(fields[0]))));
+    LR_TRY(lr_yaml_material_read(yaml, &material, mu_key, &layer->mu_per_mm));
     if (entry.key == NULL) {
         return LR_OK;
     }

@@ -54,6 +54,7 @@ lr_module lr_layer_module(const lr_module *whole, const lr_layer *layers, int la
         module.normal[k] = whole->normal[k];
     }
     module.depth_mm = own->depth_mm;
+    module.mu_per_mm = own->mu_per_mm > 0 ? own->mu_per_mm : module.mu_per_mm;
     module.layer = layer;
     return module;
 }

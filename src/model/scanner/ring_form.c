@@ -102,6 +102,7 @@ static void read_layer(const struct candidate *candidate, int index, double shar
     vec_sub(module->centre_mm, front->centre_mm, way);
     layer->front_mm = shorten(-vec_dot(way, front->normal), share);
     layer->depth_mm = module->depth_mm;
+    layer->mu_per_mm = module->mu_per_mm;
     layer->offset_mm[0] = shorten(vec_dot(way, front->u), share);
     layer->offset_mm[1] = shorten(vec_dot(way, front->v), share);
     for (int k = 0; k < 2; k++) {
@@ -158,8 +159,9 @@ static bool is_same(const lr_module *a, const lr_module *b, double same_mm)
            is_near(a->u, b->u, 3, fmax(1e-15, 1e-3 * same_mm)) &&
            is_near(a->v, b->v, 3, fmax(1e-15, 1e-3 * same_mm)) &&
            is_near(a->pitch_mm, b->pitch_mm, 2, 0) && is_near(a->face_mm, b->face_mm, 2, 0) &&
-           a->depth_mm == b->depth_mm && a->crystals[0] == b->crystals[0] &&
-           a->crystals[1] == b->crystals[1] && a->position == b->position && a->ring == b->ring &&
+           a->depth_mm == b->depth_mm && a->mu_per_mm == b->mu_per_mm &&
+           a->crystals[0] == b->crystals[0] && a->crystals[1] == b->crystals[1] &&
+           a->position == b->position && a->ring == b->ring &&
            a->first_crystal_ring == b->first_crystal_ring && a->layer == b->layer &&
            a->block == b->block;
 }

@@ -183,7 +183,11 @@ static lr_status check_count(const lr_scanner_params *params)
 
 static lr_status check_mu(const lr_scanner_params *params)
 {
-    const double mu = params->crystal_mu_per_mm;
+    double mu = params->crystal_mu_per_mm; /* the largest, or one that is refused */
+    for (int m = 0; m < params->num_modules && isfinite(mu) && mu >= 0.0; m++) {
+        const double own = params->modules[m].mu_per_mm;
+        mu = own <= mu && own >= 0.0 ? mu : own;
+    }
     if (!isfinite(mu) || mu < 0.0) {
         return lr_error(params->log, LR_BAD_INPUT,
                         "%s: the crystals attenuate with %.6g/mm: it must be positive, or absent "

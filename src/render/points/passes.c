@@ -16,8 +16,8 @@ struct visit_pass {
     int32_t mu_steps;
     float mu_origin_mm[4];
     float mu_per_mm[4];
-    float crystal_mu_per_mm, detection_depth_mm;
-    int32_t last_rounds, unused;
+    float detection_depth_mm;
+    int32_t last_rounds, unused[2];
 };
 _Static_assert(sizeof(struct visit_pass) == 64, "the shaders' layout");
 
@@ -90,7 +90,6 @@ static struct visit_pass pass_uniforms(const struct lr_points *points, const str
         .num_lors = (uint32_t)(output->num_lors < UINT32_MAX ? output->num_lors : UINT32_MAX - 1),
         .capacity = (uint32_t)output->capacity,
         .mu_steps = scene->mu_steps,
-        .crystal_mu_per_mm = (float)scene->scanner->crystal_mu_per_mm,
         .detection_depth_mm = (float)scene->scanner->detection_depth_mm,
         .last_rounds = 8,
     };

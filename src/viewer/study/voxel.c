@@ -209,6 +209,7 @@ static lr_status run_step(struct step *step, lr_status (*run)(void *user, lr_ope
     params->backend = backends_for(request, step->purpose);
     params->mode = is_exact ? LR_MODE_EXACT : LR_MODE_SAMPLED;
     params->rays = is_exact ? 0 : request->rays;
+    params->layers_alone = true; /* as pictures show them */
     params->mu = task->result.has_mu ? task->study.mu : NULL;
     params->mu_steps = task->result.has_mu ? request->mu_steps : 0;
     params->log = step->log;

@@ -1,0 +1,1052 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors */
+#include "native/penetration.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/parallel.h"
+#include "base/vec.h"
+#include "model/lors/elements.h"
+#include "model/scanner/coincidence.h"
+#include "model/scanner/penetration.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const float two_pi = 6.283185307179586f;
+
+/* Relative difference of squared distances below which two modules count as equally far. */
+static const double tie = 1e-9;
+
+/* Slack of the culling tests, and of numbers that are rounded up. */
+static const double slack = 1e-9;
+
+/* Lines that are followed side by side, and boxes that one may meet on one side. */
+enum { LANES = 64, MOST_MET = 64 };
+
+/* What points of a forward projection know of all modules takes so much memory, and results of LORs at
+ * a time take so much. */
+enum { MOST_SIGHTS = 1 << 16 };
+static const int64_t most_sum_bytes = INT64_C(2) << 30;
+
+/* --- modules and points --- */
+
+/* A module as a box of crystals, in coordinates along u, along v and by depth behind the front face;
+ * the origin is the centre of the front face. Crystals span -half .. half, and 0 .. depth. */
+struct box {
+    double axes[3][3];          /* u, v, outward normal */
+    double front[3], centre[3]; /* the origin, and the middle of the detection plane */
+    double middle[3], radius;   /* of the sphere around it */
+    float pitch[2], face[2], gap[2], half[2], depth, mu;
+    int size[2];
+    int gap_strata[2], num_strata[3];
+};
+
+/* A module seen from a point. */
+struct sight {
+    double at[3];            /* the point in the box's coordinates */
+    double distance2;        /* of the middle of the detection plane */
+    double towards[3], sine; /* of the cone around the sphere; 1 within it */
+    double cosine;           /* 0 within it */
+};
+
+/* A box that lines of a primary may meet, in the primary's coordinates. */
+struct target {
+    int module;
+    float turn[3][3]; /* a step in the primary's coordinates to one in the target's */
+    float at[3];      /* the point */
+    int64_t pair; /* of primary and target, where the target is its secondary; -1 = it only stops */
+};
+
+/* What a line meets, and where it enters. */
+struct met {
+    int target;
+    float entry;
+};
+
+struct crossing {
+    int crystal[2];
+    float stopped;
+};
+
+/* The lines of one row of strata. */
+struct lanes {
+    float step[3][LANES]; /* from the point to the primary's surface, in its coordinates */
+    float length[LANES], weight[LANES];
+    float enter[LANES], leave[LANES];
+    int num_opposite[LANES], num_before[LANES];
+    struct met opposite[LANES][MOST_MET], before[LANES][MOST_MET];
+};
+
+/* Working memory of a thread. */
+struct worker {
+    struct sight *sights;             /* [num_modules] of the point at hand, for rows and back */
+    struct target *opposite, *before; /* [num_modules] */
+    int num_opposite, num_before;
+    struct crossing *far; /* crystals of the primary on the line at hand */
+    struct lanes lanes;
+    struct lr_elements elements; /* of the row at hand, rows */
+    double sum;                  /* of the voxel at hand, back */
+    lr_status status;
+};
+
+struct stopping {
+    struct lr_backend_params params;
+    struct box *boxes;      /* [num_modules] */
+    struct worker *workers; /* [threads] */
+};
+
+/* What becomes of the elements of a point: all to the LORs of the primary's pair. */
+struct use {
+    const struct stopping *stopping;
+    struct worker *worker;
+    const unsigned char *wanted; /* [num_pairs], or NULL: all */
+    const int64_t *places;       /* [num_pairs] where the pair's values begin */
+    const float *values;         /* back: of LORs; NULL = ones */
+    double *sums;                /* forward: of LORs whose primary is this, or NULL */
+    float scale;                 /* forward: the voxel's value */
+    bool is_row;
+};
+
+static int round_up(double ratio)
+{
+    return (int)ceil(ratio - slack);
+}
+
+static void make_box(const struct lr_backend_params *params, int index, struct box *box)
+{
+    const lr_module *module = &params->scanner->modules[index];
+    double size2 = module->depth_mm * module->depth_mm;
+    const double coarse = fmax(module->pitch_mm[0], module->pitch_mm[1]);
+    box->depth = (float)module->depth_mm;
+    box->mu = (float)lr_module_mu_per_mm(params->scanner, index);
+    for (int k = 0; k < 3; k++) {
+        box->axes[0][k] = module->u[k];
+        box->axes[1][k] = module->v[k];
+        box->axes[2][k] = -module->normal[k];
+        box->front[k] = module->centre_mm[k];
+    }
+    for (int k = 0; k < 2; k++) {
+        const double gap = module->pitch_mm[k] - module->face_mm[k];
+        const double half =
+            0.5 * ((module->crystals[k] - 1) * module->pitch_mm[k] + module->face_mm[k]);
+        box->size[k] = module->crystals[k];
+        box->pitch[k] = (float)module->pitch_mm[k];
+        box->face[k] = (float)module->face_mm[k];
+        box->gap[k] = (float)gap;
+        box->half[k] = (float)half;
+        box->gap_strata[k] = gap > slack * module->pitch_mm[k]
+                                 ? round_up(params->rays * gap / module->face_mm[k])
+                                 : 0;
+        box->num_strata[k] =
+            box->size[k] * (params->rays + box->gap_strata[k]) - box->gap_strata[k];
+        size2 += 4 * half * half;
+    }
+    const int deep = round_up(params->rays * module->depth_mm / coarse);
+    box->num_strata[2] = deep > 1 ? deep : 1;
+    vec_add_scaled(box->front, -0.5 * module->depth_mm, module->normal, box->middle);
+    box->radius = 0.5 * sqrt(size2);
+    lr_scanner_detection_centre(params->scanner, index, box->centre);
+}
+
+static void see(const struct stopping *stopping, const double point[3], struct sight *sights)
+{
+    for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
+        const struct box *box = &stopping->boxes[m];
+        struct sight *sight = &sights[m];
+        double offset[3];
+        vec_sub(point, box->front, offset);
+        for (int k = 0; k < 3; k++) {
+            sight->at[k] = vec_dot(box->axes[k], offset);
+        }
+        vec_sub(box->centre, point, offset);
+        sight->distance2 = vec_dot(offset, offset);
+        vec_sub(box->middle, point, offset);
+        const double distance = vec_length(offset);
+        const bool within = distance <= box->radius;
+        sight->sine = within ? 1 : box->radius / distance;
+        sight->cosine = within ? 0 : sqrt(1 - sight->sine * sight->sine);
+        for (int k = 0; k < 3; k++) {
+            sight->towards[k] = within ? 0 : offset[k] / distance;
+        }
+    }
+}
+
+static bool is_primary(const struct sight *sights, int primary, int other)
+{
+    const double a = sights[primary].distance2, b = sights[other].distance2;
+    return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
+}
+
+/* Whether a line through the point may meet both spheres, on the same side of it or (-1) on opposite
+ * ones. */
+static bool may_share_line(const struct sight *a, const struct sight *b, int side)
+{
+    return a->cosine == 0 || b->cosine == 0 ||
+           side * vec_dot(a->towards, b->towards) >=
+               a->cosine * b->cosine - a->sine * b->sine - slack;
+}
+
+static struct target make_target(const struct stopping *stopping, const struct sight *sights,
+                                 int primary, int module)
+{
+    const struct box *from = &stopping->boxes[primary], *to = &stopping->boxes[module];
+    struct target target = {.module = module, .pair = -1};
+    for (int row = 0; row < 3; row++) {
+        target.at[row] = (float)sights[module].at[row];
+        for (int k = 0; k < 3; k++) {
+            target.turn[row][k] = (float)vec_dot(to->axes[row], from->axes[k]);
+        }
+    }
+    return target;
+}
+
+/* Lists what lines of a primary may meet; false where none of it is a secondary that is wanted. */
+static bool find_targets(const struct use *use, const struct sight *sights, int primary)
+{
+    const struct stopping *stopping = use->stopping;
+    const lr_lors *lors = stopping->params.lors;
+    struct worker *worker = use->worker;
+    bool any = false;
+    worker->num_before = worker->num_opposite = 0;
+    for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
+        const bool opposite = may_share_line(&sights[primary], &sights[m], -1);
+        const bool before = may_share_line(&sights[primary], &sights[m], 1);
+        if (m == primary || (!opposite && !before)) {
+            continue;
+        }
+        struct target target = make_target(stopping, sights, primary, m);
+        if (before) {
+            worker->before[worker->num_before++] = target;
+        }
+        if (opposite) {
+            const int64_t pair =
+                is_primary(sights, primary, m) ? lr_lors_pair(lors, primary, m) : -1;
+            target.pair = pair >= 0 && (use->wanted == NULL || use->wanted[pair]) ? pair : -1;
+            any = any || target.pair >= 0;
+            worker->opposite[worker->num_opposite++] = target;
+        }
+    }
+    return any;
+}
+
+/* --- one line through one box --- */
+
+/* A line at + t step in a box's coordinates, and the cell it is in. */
+struct way {
+    const struct box *box;
+    float at[3], step[3], range[2];
+    int cell[2];
+};
+
+static void clip_slab(float at, float step, float low, float high, float range[2])
+{
+    if (step == 0.0f) {
+        range[1] = at < low || at > high ? -HUGE_VALF : range[1];
+        return;
+    }
+    const float a = (low - at) / step, b = (high - at) / step;
+    const float first = a < b ? a : b, last = a < b ? b : a;
+    range[0] = first > range[0] ? first : range[0];
+    range[1] = last < range[1] ? last : range[1];
+}
+
+/* The line's way within the box, 0 <= t <= end; false: nowhere. */
+static bool enter_box(struct way *way, float end)
+{
+    const struct box *box = way->box;
+    way->range[0] = 0.0f;
+    way->range[1] = end;
+    for (int k = 0; k < 2; k++) {
+        clip_slab(way->at[k], way->step[k], -box->half[k], box->half[k], way->range);
+    }
+    clip_slab(way->at[2], way->step[2], 0.0f, box->depth, way->range);
+    for (int k = 0; k < 2; k++) {
+        const float at = way->at[k] + way->range[0] * way->step[k];
+        const float cell = floorf(at / box->pitch[k] + 0.5f * (float)box->size[k]);
+        const float last = (float)(box->size[k] - 1);
+        way->cell[k] = (int)(cell < 0.0f ? 0.0f : cell > last ? last : cell);
+    }
+    return way->range[1] > way->range[0];
+}
+
+/* Part of t that the line spends in its cell's crystal. */
+static float crystal_part(const struct way *way)
+{
+    const struct box *box = way->box;
+    float range[2] = {way->range[0], way->range[1]};
+    for (int k = 0; k < 2; k++) {
+        const float centre =
+            ((float)way->cell[k] - 0.5f * (float)(box->size[k] - 1)) * box->pitch[k];
+        const float half = 0.5f * box->face[k];
+        clip_slab(way->at[k], way->step[k], centre - half, centre + half, range);
+    }
+    return range[1] > range[0] ? range[1] - range[0] : 0.0f;
+}
+
+static float leave_cell(const struct way *way, int k)
+{
+    const float step = way->step[k];
+    const float edge =
+        ((float)way->cell[k] - 0.5f * (float)way->box->size[k] + (step > 0.0f ? 1.0f : 0.0f)) *
+        way->box->pitch[k];
+    return step == 0.0f ? HUGE_VALF : (edge - way->at[k]) / step;
+}
+
+/* Goes on to the next cell; false when the line has left the box. */
+static bool next_cell(struct way *way)
+{
+    const float leave[2] = {leave_cell(way, 0), leave_cell(way, 1)};
+    const int k = leave[1] < leave[0];
+    way->cell[k] += way->step[k] > 0.0f ? 1 : -1;
+    return leave[k] < way->range[1] && way->cell[k] >= 0 && way->cell[k] < way->box->size[k];
+}
+
+static struct way target_way(const struct stopping *stopping, const struct target *target,
+                             const struct lanes *lanes, int lane, float side)
+{
+    struct way way = {.box = &stopping->boxes[target->module]};
+    for (int row = 0; row < 3; row++) {
+        way.at[row] = target->at[row];
+        way.step[row] = side * (target->turn[row][0] * lanes->step[0][lane] +
+                                target->turn[row][1] * lanes->step[1][lane] +
+                                target->turn[row][2] * lanes->step[2][lane]);
+    }
+    return way;
+}
+
+/* --- elements --- */
+
+static float one_minus_exp(float x)
+{
+    return x < 0.1f ? x * (1.0f - x * 0.5f * (1.0f - x * (1.0f / 3.0f) * (1.0f - x * 0.25f)))
+                    : 1.0f - expf(-x);
+}
+
+/* What crystal `near` of a target, which stops `weight` of the photons, gives with all crystals of the
+ * primary on the line. */
+static void emit(const struct use *use, int primary, const struct target *target, const int near[2],
+                 int num_far, float weight)
+{
+    const struct stopping *stopping = use->stopping;
+    const lr_lors *lors = stopping->params.lors;
+    struct worker *worker = use->worker;
+    const bool is_lower = primary < target->module;
+    const struct box *i = &stopping->boxes[is_lower ? primary : target->module];
+    const struct box *j = &stopping->boxes[is_lower ? target->module : primary];
+    const int64_t crystals_j = (int64_t)j->size[0] * j->size[1];
+    const int64_t first =
+        use->places != NULL ? use->places[target->pair] : lors->offsets[target->pair];
+    for (int n = 0; n < num_far; n++) {
+        const int *far = worker->far[n].crystal;
+        const int *a = is_lower ? far : near, *b = is_lower ? near : far;
+        const float value = weight * worker->far[n].stopped;
+        if (!lr_coincidence_allows(lors, target->pair, a[0], a[1], b[0], b[1])) {
+            continue;
+        }
+        const int64_t lor = first + ((int64_t)a[1] * i->size[0] + a[0]) * crystals_j +
+                            (int64_t)b[1] * j->size[0] + b[0];
+        if (use->is_row) {
+            const lr_status status =
+                value > 0.0f
+                    ? lr_elements_add(&worker->elements, lor, (double)value, stopping->params.log)
+                    : LR_OK;
+            worker->status = worker->status == LR_OK ? status : worker->status;
+        } else if (use->sums != NULL) {
+            use->sums[2 * lor + !is_lower] += (double)(value * use->scale);
+        } else {
+            worker->sum += (double)(use->values != NULL ? value * use->values[lor] : value);
+        }
+    }
+}
+
+/* The crystals of the primary on a line, and the share of photons that each stops of those that set
+ * out. Returns how many there are. */
+static int cross_primary(const struct use *use, const struct way *start, int lane)
+{
+    const struct stopping *stopping = use->stopping;
+    struct worker *worker = use->worker;
+    const struct lanes *lanes = &worker->lanes;
+    const float length = lanes->length[lane];
+    struct way way = *start;
+    if (!enter_box(&way, HUGE_VALF)) {
+        return 0;
+    }
+    float depth = 0.0f;
+    for (int n = 0; n < lanes->num_before[lane]; n++) {
+        const struct target *target = &worker->before[lanes->before[lane][n].target];
+        struct way before = target_way(stopping, target, lanes, lane, 1.0f);
+        if (enter_box(&before, 1.0f)) {
+            do {
+                depth += before.box->mu * crystal_part(&before) * length;
+            } while (next_cell(&before));
+        }
+    }
+    float left = expf(-depth);
+    int count = 0;
+    do {
+        depth = way.box->mu * crystal_part(&way) * length;
+        if (depth > 0.0f) {
+            worker->far[count++] =
+                (struct crossing){{way.cell[0], way.cell[1]}, left * one_minus_exp(depth)};
+        }
+        left *= expf(-depth);
+    } while (next_cell(&way));
+    return count;
+}
+
+static void follow_line(const struct use *use, int primary, struct way *way, int lane)
+{
+    const struct stopping *stopping = use->stopping;
+    struct worker *worker = use->worker;
+    struct lanes *lanes = &worker->lanes;
+    struct met *met = lanes->opposite[lane];
+    for (int k = 0; k < 3; k++) {
+        way->step[k] = lanes->step[k][lane];
+    }
+    for (int n = 1; n < lanes->num_opposite[lane]; n++) { /* few: by insertion, nearest first */
+        const struct met moved = met[n];
+        int place = n;
+        for (; place > 0 && met[place - 1].entry > moved.entry; place--) {
+            met[place] = met[place - 1];
+        }
+        met[place] = moved;
+    }
+    const int num_far = cross_primary(use, way, lane);
+    float left = lanes->weight[lane];
+    for (int n = 0; n < lanes->num_opposite[lane] && num_far > 0; n++) {
+        const struct target *target = &worker->opposite[met[n].target];
+        struct way near = target_way(stopping, target, lanes, lane, -1.0f);
+        if (!enter_box(&near, HUGE_VALF)) {
+            continue;
+        }
+        do {
+            const float depth = near.box->mu * crystal_part(&near) * lanes->length[lane];
+            if (depth > 0.0f && target->pair >= 0) {
+                emit(use, primary, target, near.cell, num_far, left * one_minus_exp(depth));
+            }
+            left *= expf(-depth);
+        } while (next_cell(&near));
+    }
+}
+
+/* --- rows of lines --- */
+
+/* Where the lanes meet a box: enter and leave, 0 <= t <= end. */
+static void meet_box(struct lanes *restrict lanes, int count, const struct target *target,
+                     const struct box *box, float side, float end)
+{
+    const float low[3] = {-box->half[0], -box->half[1], 0.0f};
+    const float high[3] = {box->half[0], box->half[1], box->depth};
+    for (int n = 0; n < count; n++) {
+        lanes->enter[n] = 0.0f;
+        lanes->leave[n] = end;
+    }
+    for (int row = 0; row < 3; row++) {
+        const float x = side * target->turn[row][0], y = side * target->turn[row][1],
+                    z = side * target->turn[row][2];
+        const float to_low = low[row] - target->at[row], to_high = high[row] - target->at[row];
+        for (int n = 0; n < count; n++) {
+            const float over =
+                1.0f / (x * lanes->step[0][n] + y * lanes->step[1][n] + z * lanes->step[2][n]);
+            const float a = to_low * over, b = to_high * over;
+            const float first = a < b ? a : b, last = a < b ? b : a;
+            lanes->enter[n] = first > lanes->enter[n] ? first : lanes->enter[n];
+            lanes->leave[n] = last < lanes->leave[n] ? last : lanes->leave[n];
+        }
+    }
+}
+
+static void note_met(struct worker *worker, const lr_log *log, int count, int target, bool opposite)
+{
+    struct lanes *lanes = &worker->lanes;
+    for (int n = 0; n < count; n++) {
+        if (!(lanes->leave[n] > lanes->enter[n])) {
+            continue;
+        }
+        int *num = opposite ? &lanes->num_opposite[n] : &lanes->num_before[n];
+        if (*num == MOST_MET) {
+            worker->status = worker->status != LR_OK
+                                 ? worker->status
+                                 : lr_error(log, LR_USAGE,
+                                            "a line meets more than %d modules on one side, more "
+                                            "than backend native can hold: use backend cpu",
+                                            MOST_MET);
+            return;
+        }
+        (opposite ? lanes->opposite : lanes->before)[n][(*num)++] =
+            (struct met){target, lanes->enter[n]};
+    }
+}
+
+/* Follows the lanes. way: of the primary, at the point. */
+static void follow_lanes(const struct use *use, int primary, struct way *way, int count)
+{
+    const struct stopping *stopping = use->stopping;
+    const lr_log *log = stopping->params.log;
+    struct worker *worker = use->worker;
+    struct lanes *lanes = &worker->lanes;
+    memset(lanes->num_opposite, 0, sizeof(lanes->num_opposite));
+    memset(lanes->num_before, 0, sizeof(lanes->num_before));
+    for (int k = 0; k < worker->num_opposite; k++) {
+        const struct target *target = &worker->opposite[k];
+        meet_box(lanes, count, target, &stopping->boxes[target->module], -1.0f, HUGE_VALF);
+        note_met(worker, log, count, k, true);
+    }
+    for (int k = 0; k < worker->num_before; k++) {
+        const struct target *target = &worker->before[k];
+        meet_box(lanes, count, target, &stopping->boxes[target->module], 1.0f, 1.0f);
+        note_met(worker, log, count, k, false);
+    }
+    for (int n = 0; n < count; n++) {
+        if (lanes->num_opposite[n] > 0) {
+            follow_line(use, primary, way, n);
+        }
+    }
+}
+
+/* Place of a line in its stratum, in widths of it, the same for every backend. */
+static float place_in_stratum(int module, int index, int other, int second)
+{
+    static const uint32_t own[2] = {3242174889, 2447445414}, shift[2] = {3518319155, 2882110345};
+    const uint32_t sum = UINT32_C(0x80000000) + own[second] * (uint32_t)index +
+                         UINT32_C(2654435769) * (uint32_t)other + shift[second] * (uint32_t)module;
+    return (float)(sum >> 8) / 16777216.0f;
+}
+
+/* A line's place along an axis, given its place in the stratum, and the stratum's width. */
+static float find_stratum(const struct box *box, int rays, int axis, int index, float place,
+                          float *width)
+{
+    if (axis == 2) {
+        *width = box->depth / (float)box->num_strata[2];
+        return ((float)index + place) * *width;
+    }
+    const int per_cell = rays + box->gap_strata[axis];
+    const int cell = index / per_cell, part = index % per_cell;
+    const float centre = ((float)cell - 0.5f * (float)(box->size[axis] - 1)) * box->pitch[axis];
+    const float half = 0.5f * box->face[axis];
+    if (part < rays) {
+        *width = box->face[axis] / (float)rays;
+        return centre - half + ((float)part + place) * *width;
+    }
+    *width = box->gap[axis] / (float)box->gap_strata[axis];
+    return centre + half + ((float)(part - rays) + place) * *width;
+}
+
+/* Lines through the side of the primary's box across `axis`, at `level`. */
+static void follow_side(const struct use *use, int primary, struct way *way, int axis, float level)
+{
+    const struct box *box = way->box;
+    const int rays = use->stopping->params.rays;
+    const int a = axis == 0 ? 1 : 0, b = axis == 2 ? 1 : 2;
+    struct lanes *lanes = &use->worker->lanes;
+    for (int ib = 0; ib < box->num_strata[b]; ib++) {
+        for (int begin = 0; begin < box->num_strata[a]; begin += LANES) {
+            const int left = box->num_strata[a] - begin, count = left < LANES ? left : LANES;
+            for (int n = 0; n < count; n++) {
+                const int ia = begin + n;
+                float widths[2];
+                const float in_a = find_stratum(box, rays, a, ia,
+                                                place_in_stratum(primary, ia, ib, 0), &widths[0]);
+                const float in_b = find_stratum(box, rays, b, ib,
+                                                place_in_stratum(primary, ib, ia, 1), &widths[1]);
+                lanes->step[axis][n] = level - way->at[axis];
+                lanes->step[a][n] = in_a - way->at[a];
+                lanes->step[b][n] = in_b - way->at[b];
+                const float length = sqrtf(lanes->step[0][n] * lanes->step[0][n] +
+                                           lanes->step[1][n] * lanes->step[1][n] +
+                                           lanes->step[2][n] * lanes->step[2][n]);
+                lanes->length[n] = length;
+                lanes->weight[n] = widths[0] * widths[1] * fabsf(lanes->step[axis][n]) /
+                                   (two_pi * length * length * length);
+            }
+            follow_lanes(use, primary, way, count);
+        }
+    }
+}
+
+/* All elements of a point with one primary. */
+static void follow_primary(const struct use *use, const struct sight *sights, int primary)
+{
+    if (!find_targets(use, sights, primary)) {
+        return;
+    }
+    struct way way = {.box = &use->stopping->boxes[primary]};
+    for (int k = 0; k < 3; k++) {
+        way.at[k] = (float)sights[primary].at[k];
+    }
+    for (int axis = 0; axis < 3; axis++) {
+        const float low = axis < 2 ? -way.box->half[axis] : 0.0f;
+        const float high = axis < 2 ? way.box->half[axis] : way.box->depth;
+        if (way.at[axis] < low || way.at[axis] > high) {
+            follow_side(use, primary, &way, axis, way.at[axis] < low ? low : high);
+        }
+    }
+}
+
+/* All elements of a row's points; scale: of a worker's sum and elements, by the caller. */
+static lr_status follow_row(const struct use *use, const struct lr_rows *rows, int64_t row)
+{
+    const struct stopping *stopping = use->stopping;
+    struct worker *worker = use->worker;
+    worker->status = LR_OK;
+    worker->sum = 0;
+    worker->elements.count = 0;
+    for (int k = 0; k < lr_rows_per_row(rows); k++) {
+        double point[3];
+        lr_rows_point(rows, row, k, point);
+        see(stopping, point, worker->sights);
+        for (int m = 0; m < stopping->params.scanner->num_modules; m++) {
+            follow_primary(use, worker->sights, m);
+        }
+        if (use->is_row) {
+            LR_TRY(lr_elements_merge(&worker->elements, stopping->params.lors->count,
+                                     stopping->params.log));
+        }
+    }
+    return worker->status;
+}
+
+/* --- which LORs --- */
+
+/* The pairs of modules that a part is of, and where their values begin. */
+struct window {
+    unsigned char *wanted; /* [num_pairs], or NULL: all */
+    int64_t *places;       /* [num_pairs], or NULL: as LORs are numbered */
+    int64_t count;         /* values */
+};
+
+static void close_window(struct window *window)
+{
+    free(window->wanted);
+    free(window->places);
+}
+
+static int64_t pair_of(const lr_lors *lors, int64_t lor, int64_t from)
+{
+    while (lor >= lors->offsets[from + 1]) {
+        from++;
+    }
+    return from;
+}
+
+static lr_status open_window(const struct stopping *stopping, const lr_selection *part,
+                             struct window *window)
+{
+    const lr_lors *lors = stopping->params.lors;
+    *window = (struct window){.count = lors->count};
+    if (part == NULL) {
+        return LR_OK;
+    }
+    window->wanted = lr_alloc(lors->num_pairs, 1, "pairs of modules", stopping->params.log);
+    window->places =
+        lr_alloc(lors->num_pairs, sizeof(int64_t), "pairs of modules", stopping->params.log);
+    if (window->wanted == NULL || window->places == NULL) {
+        close_window(window);
+        return LR_FAILED;
+    }
+    for (int64_t k = 0; k < part->num_pairs && part->lors == NULL; k++) {
+        window->wanted[part->pairs[k]] = 1;
+    }
+    for (int64_t k = 0, pair = 0; k < part->num_lors && part->lors != NULL; k++) {
+        pair = pair_of(lors, part->lors[k], pair);
+        window->wanted[pair] = 1;
+    }
+    window->count = 0;
+    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
+        window->places[pair] = window->count;
+        window->count += window->wanted[pair] ? lors->offsets[pair + 1] - lors->offsets[pair] : 0;
+    }
+    return LR_OK;
+}
+
+/* Where a LOR's value stands in the window. */
+static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t pair)
+{
+    return window->places[pair] + lor - lors->offsets[pair];
+}
+
+/* --- back --- */
+
+struct back {
+    const struct stopping *stopping;
+    const struct lr_rows *rows;
+    const struct window *window;
+    const float *values;
+    float *image;
+    int64_t first;
+    atomic_int status;
+};
+
+static void set_status(atomic_int *status, lr_status wanted)
+{
+    int good = LR_OK;
+    atomic_compare_exchange_strong(status, &good, (int)wanted);
+}
+
+static void back_rows(void *user, int64_t begin, int64_t end, int number)
+{
+    struct back *back = user;
+    struct worker *worker = &back->stopping->workers[number];
+    const struct use use = {.stopping = back->stopping,
+                            .worker = worker,
+                            .wanted = back->window->wanted,
+                            .places = back->window->places,
+                            .values = back->values};
+    for (int64_t k = begin; k < end; k++) {
+        set_status(&back->status, follow_row(&use, back->rows, back->first + k));
+        back->image[back->first + k] = (float)(worker->sum / lr_rows_per_row(back->rows));
+    }
+}
+
+static struct lr_rows all_rows(const struct stopping *stopping)
+{
+    struct lr_rows rows = {.grid = stopping->params.grid,
+                           .end = lr_grid_num_voxels(stopping->params.grid)};
+    memcpy(rows.samples, stopping->params.samples, sizeof(rows.samples));
+    return rows;
+}
+
+/* Values of single LORs among those of whole pairs, 0 elsewhere. */
+static float *spread_lors(const struct stopping *stopping, const lr_selection *part,
+                          const struct window *window, const float *values)
+{
+    const lr_lors *lors = stopping->params.lors;
+    float *spread = lr_alloc(window->count, sizeof(float), "LOR values", stopping->params.log);
+    for (int64_t k = 0, pair = 0; spread != NULL && k < part->num_lors; k++) {
+        pair = pair_of(lors, part->lors[k], pair);
+        spread[place_of(window, lors, part->lors[k], pair)] = values != NULL ? values[k] : 1.0f;
+    }
+    return spread;
+}
+
+static lr_status back(void *self, const lr_selection *part, const lr_vector *values,
+                      lr_vector *image)
+{
+    const struct stopping *stopping = self;
+    const int64_t stretch = (int64_t)16 * stopping->params.threads;
+    const struct lr_rows rows = all_rows(stopping);
+    const float *given = values != NULL ? values->values : NULL;
+    struct window window;
+    LR_TRY(open_window(stopping, part, &window));
+    struct back work = {.stopping = stopping,
+                        .rows = &rows,
+                        .window = &window,
+                        .values = given,
+                        .image = image->values};
+    float *spread = NULL;
+    lr_status status = LR_OK;
+    if (part != NULL && part->lors != NULL) {
+        work.values = spread = spread_lors(stopping, part, &window, given);
+        status = spread != NULL ? LR_OK : LR_FAILED;
+    }
+    for (; work.first < rows.end && status == LR_OK; work.first += stretch) {
+        const int64_t left = rows.end - work.first;
+        lr_parallel_for(stopping->params.threads, left < stretch ? left : stretch, 1, back_rows,
+                        &work);
+        status = (lr_status)atomic_load(&work.status);
+        const double done = (double)(left < stretch ? rows.end : work.first + stretch);
+        status = status == LR_OK ? lr_progress_report(stopping->params.progress, "back-projecting",
+                                                      done, (double)rows.end)
+                                 : status;
+    }
+    free(spread);
+    close_window(&window);
+    return status;
+}
+
+/* --- forward --- */
+
+/* Each thread adds up what primaries of its own give, so that no LOR is added to by two at once: one
+ * sum for either of its modules as the primary. */
+struct forward {
+    const struct stopping *stopping;
+    const struct window *window;
+    double *sums;         /* [count][2] */
+    struct sight *sights; /* [points][num_modules] */
+    const float *values;  /* [points] of the image */
+    int num_points;
+    double (*points)[3];
+    atomic_int status;
+};
+
+static void see_points(void *user, int64_t begin, int64_t end, int number)
+{
+    struct forward *forward = user;
+    const int64_t modules = forward->stopping->params.scanner->num_modules;
+    (void)number;
+    for (int64_t k = begin; k < end; k++) {
+        see(forward->stopping, forward->points[k], &forward->sights[k * modules]);
+    }
+}
+
+static void forward_primaries(void *user, int64_t begin, int64_t end, int number)
+{
+    struct forward *forward = user;
+    const struct stopping *stopping = forward->stopping;
+    const int64_t modules = stopping->params.scanner->num_modules;
+    struct worker *worker = &stopping->workers[number];
+    struct use use = {.stopping = stopping,
+                      .worker = worker,
+                      .wanted = forward->window->wanted,
+                      .places = forward->window->places,
+                      .sums = forward->sums};
+    worker->status = LR_OK;
+    for (int64_t primary = begin; primary < end; primary++) {
+        for (int k = 0; k < forward->num_points; k++) {
+            use.scale = forward->values[k];
+            follow_primary(&use, &forward->sights[k * modules], (int)primary);
+        }
+    }
+    set_status(&forward->status, worker->status);
+}
+
+static lr_status forward_points(struct forward *forward)
+{
+    const struct lr_backend_params *params = &forward->stopping->params;
+    lr_parallel_for(params->threads, forward->num_points, 1, see_points, forward);
+    lr_parallel_for(params->threads, params->scanner->num_modules, 1, forward_primaries, forward);
+    return (lr_status)atomic_load(&forward->status);
+}
+
+static lr_status forward_image(struct forward *forward, const float *image, int most_points,
+                               float *point_values)
+{
+    const struct stopping *stopping = forward->stopping;
+    const struct lr_rows rows = all_rows(stopping);
+    const int per_row = lr_rows_per_row(&rows);
+    for (int64_t row = 0; row < rows.end; row++) {
+        for (int k = 0; k < per_row && image[row] != 0.0f; k++) {
+            lr_rows_point(&rows, row, k, forward->points[forward->num_points]);
+            point_values[forward->num_points++] = image[row] / (float)per_row;
+            if (forward->num_points == most_points) {
+                LR_TRY(forward_points(forward));
+                LR_TRY(lr_progress_report(stopping->params.progress, "projecting forward",
+                                          (double)row, (double)rows.end));
+                forward->num_points = 0;
+            }
+        }
+    }
+    LR_TRY(forward_points(forward));
+    return lr_progress_report(stopping->params.progress, "projecting forward", (double)rows.end,
+                              (double)rows.end);
+}
+
+/* Of one window of pairs; values: the caller's, in the order of the selection. */
+static lr_status forward_window(const struct stopping *stopping, const lr_selection *part,
+                                const float *image, float *values)
+{
+    const lr_lors *lors = stopping->params.lors;
+    const lr_log *log = stopping->params.log;
+    const int modules = stopping->params.scanner->num_modules;
+    const int most = modules < MOST_SIGHTS / 64 ? MOST_SIGHTS / modules : 64;
+    struct window window;
+    LR_TRY(open_window(stopping, part, &window));
+    struct forward forward = {.stopping = stopping, .window = &window};
+    float *point_values = lr_alloc(most, sizeof(float), "sample points", log);
+    forward.values = point_values;
+    forward.sums = lr_alloc(2 * window.count, sizeof(double), "the values of LORs", log);
+    forward.points = lr_alloc(most, sizeof(*forward.points), "sample points", log);
+    forward.sights =
+        lr_alloc((int64_t)most * modules, sizeof(*forward.sights), "sample points", log);
+    lr_status status = point_values && forward.sums && forward.points && forward.sights
+                           ? forward_image(&forward, image, most, point_values)
+                           : LR_FAILED;
+    const bool is_list = part != NULL && part->lors != NULL;
+    const int64_t num = is_list ? part->num_lors : window.count;
+    for (int64_t k = 0, pair = 0; k < num && status == LR_OK; k++) {
+        int64_t at = k;
+        if (is_list) {
+            pair = pair_of(lors, part->lors[k], pair);
+            at = place_of(&window, lors, part->lors[k], pair);
+        }
+        values[k] = (float)(forward.sums[2 * at] + forward.sums[2 * at + 1]);
+    }
+    free(forward.sights);
+    free(forward.points);
+    free(forward.sums);
+    free(point_values);
+    close_window(&window);
+    return status;
+}
+
+/* Pairs of modules by windows whose sums fit. */
+static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,
+                         lr_vector *values)
+{
+    const struct stopping *stopping = self;
+    const lr_lors *lors = stopping->params.lors;
+    float *out = values->values;
+    const int64_t most = most_sum_bytes / (2 * (int64_t)sizeof(double));
+    if ((part != NULL && part->lors != NULL) || (part == NULL && lors->count <= most)) {
+        return forward_window(stopping, part, image->values, out);
+    }
+    const int64_t num = part != NULL ? part->num_pairs : lors->num_pairs;
+    int32_t *pairs = lr_alloc(num, sizeof(*pairs), "pairs of modules", stopping->params.log);
+    lr_status status = pairs != NULL ? LR_OK : LR_FAILED;
+    for (int64_t begin = 0, end; begin < num && status == LR_OK; begin = end) {
+        int64_t count = 0;
+        for (end = begin; end < num; end++) {
+            const int32_t pair = part != NULL ? part->pairs[end] : (int32_t)end;
+            const int64_t own = lors->offsets[pair + 1] - lors->offsets[pair];
+            if (end > begin && count + own > most) {
+                break;
+            }
+            pairs[end - begin] = pair;
+            count += own;
+        }
+        const lr_selection window = {.pairs = pairs, .num_pairs = end - begin};
+        status = forward_window(stopping, &window, image->values, out);
+        out += count;
+    }
+    free(pairs);
+    return status;
+}
+
+/* --- rows --- */
+
+struct row_work {
+    const struct stopping *stopping;
+    const struct lr_rows *rows;
+    const struct window *window;
+    struct lr_elements *out; /* [rows of the stretch] */
+    int64_t first;
+    atomic_int status;
+};
+
+static void compute_rows(void *user, int64_t begin, int64_t end, int number)
+{
+    struct row_work *work = user;
+    const lr_log *log = work->stopping->params.log;
+    struct worker *worker = &work->stopping->workers[number];
+    const struct use use = {.stopping = work->stopping,
+                            .worker = worker,
+                            .wanted = work->window->wanted,
+                            .is_row = true};
+    for (int64_t k = begin; k < end; k++) {
+        lr_status status = follow_row(&use, work->rows, work->first + k);
+        if (status == LR_OK) {
+            status = lr_elements_assign(&work->out[k], &worker->elements,
+                                        1.0 / lr_rows_per_row(work->rows), log);
+        }
+        set_status(&work->status, status);
+    }
+}
+
+static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sink *sink)
+{
+    const struct stopping *stopping = self;
+    const int64_t stretch = (int64_t)8 * stopping->params.threads;
+    const lr_selection part = {.pairs = wanted->pairs, .num_pairs = wanted->num_pairs};
+    struct lr_row_delivery delivery = {.sink = sink, .log = stopping->params.log};
+    struct window window;
+    LR_TRY(open_window(stopping, wanted->pairs != NULL ? &part : NULL, &window));
+    struct row_work work = {
+        .stopping = stopping, .rows = wanted, .window = &window, .first = wanted->begin};
+    work.out = lr_alloc(stretch, sizeof(*work.out), "matrix rows", stopping->params.log);
+    lr_status status = work.out != NULL ? LR_OK : LR_FAILED;
+    for (; work.first < wanted->end && status == LR_OK; work.first += stretch) {
+        const int64_t left = wanted->end - work.first, num = left < stretch ? left : stretch;
+        status = lr_progress_report(stopping->params.progress, "computing matrix rows",
+                                    (double)(work.first - wanted->begin),
+                                    (double)(wanted->end - wanted->begin));
+        if (status == LR_OK) {
+            lr_parallel_for(stopping->params.threads, num, 1, compute_rows, &work);
+            status = (lr_status)atomic_load(&work.status);
+        }
+        for (int64_t k = 0; k < num && status == LR_OK; k++) {
+            status = lr_row_deliver(&delivery, work.first + k, &work.out[k]);
+        }
+    }
+    for (int64_t k = 0; work.out != NULL && k < stretch; k++) {
+        lr_elements_finish(&work.out[k]);
+    }
+    free(work.out);
+    lr_owned_row_finish(&delivery.row);
+    close_window(&window);
+    return status;
+}
+
+/* --- the backend --- */
+
+static void destroy(void *self)
+{
+    struct stopping *stopping = self;
+    for (int k = 0; stopping->workers != NULL && k < stopping->params.threads; k++) {
+        free(stopping->workers[k].sights);
+        free(stopping->workers[k].opposite);
+        free(stopping->workers[k].before);
+        free(stopping->workers[k].far);
+        lr_elements_finish(&stopping->workers[k].elements);
+    }
+    free(stopping->workers);
+    free(stopping->boxes);
+    free(stopping);
+}
+
+static lr_status make(struct stopping *stopping)
+{
+    const struct lr_backend_params *params = &stopping->params;
+    const int modules = params->scanner->num_modules;
+    stopping->boxes = lr_alloc(modules, sizeof(*stopping->boxes), "the modules", params->log);
+    stopping->workers =
+        lr_alloc(params->threads, sizeof(*stopping->workers), "threads", params->log);
+    if (stopping->boxes == NULL || stopping->workers == NULL) {
+        return LR_FAILED;
+    }
+    int most = 0; /* a line meets one crystal after the other, along u or v */
+    for (int m = 0; m < modules; m++) {
+        make_box(params, m, &stopping->boxes[m]);
+        const int *size = stopping->boxes[m].size;
+        most = size[0] + size[1] > most ? size[0] + size[1] : most;
+    }
+    for (int k = 0; k < params->threads; k++) {
+        struct worker *worker = &stopping->workers[k];
+        worker->sights = lr_alloc(modules, sizeof(*worker->sights), "modules", params->log);
+        worker->opposite = lr_alloc(modules, sizeof(*worker->opposite), "modules", params->log);
+        worker->before = lr_alloc(modules, sizeof(*worker->before), "modules", params->log);
+        worker->far = lr_alloc(most, sizeof(*worker->far), "crystals", params->log);
+        if (!worker->sights || !worker->opposite || !worker->before || !worker->far) {
+            return LR_FAILED;
+        }
+    }
+    return LR_OK;
+}
+
+lr_status lr_native_penetration_create(const struct lr_backend_params *params,
+                                       struct lr_backend *backend)
+{
+    static const struct lr_backend_fns fns = {
+        .name = "native",
+        .has_parts = true,
+        .voxel_bytes = 12,
+        .heeds_pairs = true,
+        .forward = forward,
+        .back = back,
+        .rows = rows,
+        .destroy = destroy,
+    };
+    if (params->mu != NULL) {
+        return lr_error(params->log, LR_USAGE,
+                        "backend native follows no lines through an attenuation image: give "
+                        "attenuation as factors per LOR, or use backend compute or cpu");
+    }
+    LR_TRY(lr_penetration_check(params->scanner, params->mode, params->log));
+    struct stopping *stopping = lr_alloc(1, sizeof(*stopping), "the native backend", params->log);
+    if (stopping == NULL) {
+        return LR_FAILED;
+    }
+    stopping->params = *params;
+    if (make(stopping) != LR_OK) {
+        destroy(stopping);
+        return LR_FAILED;
+    }
+    backend->fns = &fns;
+    backend->self = stopping;
+    snprintf(backend->device, sizeof(backend->device), "CPU, %d thread%s", params->threads,
+             params->threads == 1 ? "" : "s");
+    return LR_OK;
+}
