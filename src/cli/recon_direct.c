@@ -32,9 +32,9 @@ static void refuse_group(struct cli_args *args, const struct cli_option *options
 
 void recon_check_family(struct cli_args *args, enum recon_family family)
 {
-    static const char *const of_lors[] = {
-        "--mode",          "--rays",  "--mu-steps", "--penetration",
-        "--deterministic", "--store", "--dry-run",  NULL};
+    static const char *const of_lors[] = {"--mode",        "--rays",         "--mu-steps",
+                                          "--penetration", "--layers-alone", "--deterministic",
+                                          "--store",       "--dry-run",      NULL};
     static const char *const of_scanners[] = {
         "--events", "--crystal-map", "--header",  "--randoms", "--efficiencies",
         "--mu-as",  "--mu",          "--mu-unit", "--scanner", NULL};

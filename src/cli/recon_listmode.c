@@ -411,6 +411,22 @@ lr_status recon_open_events(struct recon *recon)
     return LR_OK;
 }
 
+/* Its kernels are of lines between crystals, whatever stops photons on the way. */
+static void warn_of_layers(const struct recon *recon)
+{
+    const lr_scanner *scanner = recon->setup.scanner;
+    bool has_layers = false;
+    for (int m = 0; scanner != NULL && m < scanner->num_modules; m++) {
+        has_layers = has_layers || scanner->modules[m].layer > 0;
+    }
+    if (has_layers) {
+        report_warn(recon->setup.report,
+                    "list mode counts each layer of crystals as if it were the only one: give what "
+                    "share of photons each has by --efficiencies, or reconstruct counts per LOR, "
+                    "where crystals stop photons along their depth");
+    }
+}
+
 lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
 {
     struct recon_frames *frames = &recon->frames;
@@ -432,6 +448,7 @@ lr_status recon_open_listmode(struct recon *recon, struct cli_args *args)
     CLI_TRY(frames->count > 0 ? recon_check_frames(recon) : LR_OK);
     CLI_TRY(recon->cluster.comm != NULL ? recon_own_take(recon) : LR_OK);
     frames->has_tof = settle_time(recon, args);
+    warn_of_layers(recon);
     CLI_TRY(args->status);
     CLI_TRY(recon_compare_contents(recon, "file of what is known of events", recon->beside));
     CLI_TRY(recon_read_images(recon));

@@ -74,8 +74,8 @@ static void check_list(struct cli_args *args, struct request *request)
 static void check_photons(struct cli_args *args, const struct request *request)
 {
     static const char *const others[] = {
-        "--backend",     "--mode",          "--rays",  "--samples", "--mu",
-        "--penetration", "--deterministic", "--store", "--truth",   "--dry-run"};
+        "--backend",      "--mode",          "--rays",  "--samples", "--mu",     "--penetration",
+        "--layers-alone", "--deterministic", "--store", "--truth",   "--dry-run"};
     if (request->tof_ps == 0) {
         return;
     }
