@@ -17,11 +17,12 @@
 layout(local_size_x = LR_DIRECT_GROUP) in;
 
 layout(std140, binding = LR_BIND_PASS) uniform Pass {
-    dvec4 origin_mm, voxel_mm;
+    dvec4 origin_mm, voxel_mm; // origin_mm.w: width of that bin
     ivec4 size;  // voxels; events
     ivec4 views; // azimuths, tilts; first view at hand, and how many they are
     float scale; // of weights
     int is_first; // whether events are counted
+    int parts;    // in which an event is spread over its bin of time of flight
 };
 
 struct Event {
@@ -112,17 +113,22 @@ int deposit(Event event)
         return LR_DEPOSIT_TALLY_TILTED;
     }
     precise double length_mm = sqrt(along.x * along.x + along.y * along.y + along.z * along.z);
-    precise double share = 0.5lf + double(event.tof_mm) / length_mm;
-    precise dvec3 point_mm = a + share * along;
-    precise dvec3 place = (point_mm - origin_mm.xyz) / voxel_mm.xyz;
     dvec3 end = dvec3(size.xyz) - 0.5lf;
-    if (any(lessThan(place, dvec3(-0.5lf))) || any(greaterThanEqual(place, end))) {
-        return LR_DEPOSIT_TALLY_OUTSIDE;
+    float weight = event.weight / float(parts);
+    int tallied = LR_DEPOSIT_TALLY_OUTSIDE;
+    for (int k = 0; k < parts; k++) {
+        precise double off_mm = ((double(k) + 0.5lf) / double(parts) - 0.5lf) * origin_mm.w;
+        precise double share = 0.5lf + (double(event.tof_mm) + off_mm) / length_mm;
+        precise dvec3 point_mm = a + share * along;
+        precise dvec3 place = (point_mm - origin_mm.xyz) / voxel_mm.xyz;
+        bool is_inside =
+            all(greaterThanEqual(place, dvec3(-0.5lf))) && all(lessThan(place, end));
+        if (is_inside && view >= views.z && view < views.z + views.w) {
+            add(uint(view - views.z) * uint(size.x * size.y * size.z), place, weight);
+        }
+        tallied = is_inside ? LR_DEPOSIT_TALLY_DONE : tallied;
     }
-    if (view >= views.z && view < views.z + views.w) {
-        add(uint(view - views.z) * uint(size.x * size.y * size.z), place, event.weight);
-    }
-    return LR_DEPOSIT_TALLY_DONE;
+    return tallied;
 }
 
 void main()

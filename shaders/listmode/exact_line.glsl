@@ -156,10 +156,16 @@ Time time_of(Line line, uint k)
 #endif
     float width = time.place.z, q = width * width;
     vec3 of = vec3(q / 6.0, q * q / 120.0, q * q * q / 5040.0);
+    time.whole = width < 0.25 ? 3.0 - width : -1.0;
+#ifdef BINS // of up to a standard deviation, about, add to the terms; the next one is below 3e-6
+    float p = gain.w * gain.w;
+    of += vec3(p / 6.0, p * p / 120.0 + p * q / 36.0,
+               p * p * p / 5040.0 + (p + q) * p * q / 720.0);
+    time.whole = width < 0.25 && p + q < 0.3 ? 3.0 - width - gain.w : -1.0;
+#endif
     time.even = float(0.79788456 / HELD) * width * time.place.w *
                 vec4(1.0 - of.x + 3.0 * of.y - 15.0 * of.z, of.x - 6.0 * of.y + 45.0 * of.z,
                      of.y - 15.0 * of.z, of.z);
-    time.whole = width < 0.25 ? 3.0 - width : -1.0;
     return time;
 }
 
@@ -186,13 +192,9 @@ float time_weight(Line line, Walk walk, ivec2 at, ivec3 voxel, Time time)
     vec3 to_middle = (vec3(voxel) + 0.5) * vec3(slab.xyz) - 0.5 - point;
     to_middle.yz += off_of(walk, at);
     float middle = time.place.x + float(walk.plane) * time.place.y + dot(to_middle, time.gain);
-#ifdef BINS
-    return weight_of_part(middle, time);
-#else
     float y = middle * middle;
     return abs(middle) <= time.whole
                ? exp2(y * -0.72134752) * (time.even.x + y * (time.even.y + y * (time.even.z + y * time.even.w)))
                : weight_of_part(middle, time);
-#endif
 }
 #endif

@@ -73,16 +73,22 @@ static void deposit_event(struct cpu_deposit *deposit, const lr_event *event)
         deposit->counts.too_tilted++;
         return;
     }
-    vec_add_scaled(a_mm, 0.5 + (double)event->tof_mm / length_mm, along, point_mm);
-    if (!find_place(&images->grid, point_mm, place)) {
-        deposit->counts.outside_grid++;
-        return;
-    }
     float *histo = images->values + view * lr_grid_num_voxels(&images->grid);
-    (params->rule == LR_DEPOSIT_NEAREST ? add_nearest : add_trilinear)(&images->grid, place,
-                                                                       event->weight, histo);
-    deposit->counts.deposited++;
-    deposit->counts.weight += (double)event->weight;
+    const float weight = event->weight / (float)params->parts;
+    int inside = 0;
+    for (int k = 0; k < params->parts; k++) {
+        const double off_mm = ((k + 0.5) / params->parts - 0.5) * params->bin_mm;
+        const double tof_mm = (double)event->tof_mm + off_mm;
+        vec_add_scaled(a_mm, 0.5 + tof_mm / length_mm, along, point_mm);
+        if (find_place(&images->grid, point_mm, place)) {
+            (params->rule == LR_DEPOSIT_NEAREST ? add_nearest : add_trilinear)(&images->grid, place,
+                                                                               weight, histo);
+            inside++;
+        }
+    }
+    deposit->counts.deposited += inside > 0;
+    deposit->counts.outside_grid += inside == 0;
+    deposit->counts.weight += (double)inside * (double)weight;
 }
 
 static lr_status take(void *self, const lr_event *events, int64_t count)

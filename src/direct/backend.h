@@ -56,6 +56,9 @@ struct lr_deposit_backend_params {
     lr_histo_images *images; /* of the set's views; zero, to be filled */
     lr_view_set set;         /* complete */
     lr_deposit_rule rule;
+    double
+        bin_mm; /* width of the bins of tof_mm, over which an event is spread in `parts` points */
+    int parts;  /* at least 1 */
     int device;
     const lr_log *log;
 };

@@ -335,12 +335,12 @@ typedef struct lr_deposit_params {
 typedef struct lr_deposit_counts {
     int64_t deposited;
     int64_t too_tilted;   /* beyond the acceptance */
-    int64_t outside_grid; /* where time of flight puts them */
+    int64_t outside_grid; /* where time of flight puts them, with all of their bin */
     int64_t other_kind;   /* delayeds where prompts are asked for, or the other way round */
     double weight;        /* of those deposited */
 } lr_deposit_counts;
 
-/* Takes events and puts each, weighted, where time of flight says that it happened, on the line
+/* Takes events and puts each, weighted, where time of flight says that it happened, evenly over its bin, on the line
  * between the middles of its crystals on the detection plane, into the histo-image of the view that has its direction. Same
  * events, same bits. On `compute` sums are kept as integers of 64 bits, up to 2^26 in a voxel, and
  * differ from those of `cpu` by the latter's rounding, and by events within rounding of a border. */

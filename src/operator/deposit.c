@@ -8,6 +8,7 @@
 #include "plugin/plugin.h"
 
 #include <lr/device.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,8 +108,35 @@ static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
     return deposit->images ? LR_OK : LR_FAILED;
 }
 
-static lr_status make_backend(lr_deposit *deposit)
+/* Points on the shortest edge of a voxel in which an event is spread over its bin, and points at most. */
+enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
+
+/* Of the first kind where kinds differ. Says what a bin adds to the Gaussian: where the event was measured and where
+ * it is put are both anywhere in it. */
+static double find_bin(const lr_deposit_params *params)
 {
+    const lr_events_info *info = params->info;
+    const bool has_kinds = info->kinds.count > 0;
+    const lr_tof_bins *first = info->kinds.tof;
+    const double bin_mm = has_kinds ? lr_tof_bin_mm(first->edges_mm, first->num_bins)
+                                    : lr_events_info_tof_bin_mm(info);
+    const double own_ps = has_kinds ? first->resolution_ps : info->tof_resolution_ps;
+    const double ps = own_ps > 0 ? own_ps : params->scanner->tof_resolution_ps;
+    if (bin_mm > 0 && ps > 0) {
+        const double added_ps = sqrt(8.0 * log(2.0) / 6.0) * bin_mm / lr_tof_mm(1.0);
+        lr_info(params->log,
+                "times of flight are in bins of %.4g mm, over which events are spread evenly: "
+                "reconstruct with a time resolution of %.4g ps instead of %.4g",
+                bin_mm, sqrt(ps * ps + added_ps * added_ps), ps);
+    }
+    return bin_mm;
+}
+
+static lr_status make_backend(lr_deposit *deposit, double bin_mm)
+{
+    const double *edge = deposit->images->grid.voxel_mm;
+    const double shortest = fmin(edge[0], fmin(edge[1], edge[2]));
+    const double points = fmin(ceil(POINTS_PER_EDGE * bin_mm / shortest), MOST_POINTS);
     const lr_deposit_params *params = &deposit->params;
     const bool is_auto = params->backend == NULL || strcmp(params->backend, "auto") == 0;
     const char *name = !is_auto                                             ? params->backend
@@ -118,6 +146,8 @@ static lr_status make_backend(lr_deposit *deposit)
                                                              .images = deposit->images,
                                                              .set = params->set,
                                                              .rule = params->rule,
+                                                             .bin_mm = bin_mm,
+                                                             .parts = points > 1 ? (int)points : 1,
                                                              .device = params->device,
                                                              .log = params->log};
     if (strcmp(name, "cpu") == 0) {
@@ -143,11 +173,14 @@ static lr_status check_kinds(const lr_deposit_params *params)
                             "DIRECT needs to know where on its line each one happened",
                             k / kinds->count, k % kinds->count);
         }
-        differs = differs || kinds->tof[k].resolution_ps != kinds->tof[0].resolution_ps;
+        const lr_tof_bins *bins = &kinds->tof[k], *first = kinds->tof;
+        differs = differs || bins->resolution_ps != first->resolution_ps ||
+                  fabs(lr_tof_bin_mm(bins->edges_mm, bins->num_bins) -
+                       lr_tof_bin_mm(first->edges_mm, first->num_bins)) > 1e-3;
     }
     if (differs) {
         lr_warn(params->log,
-                "the time resolution of these events differs between types of modules, and "
+                "time resolution or bins of these events differ between types of modules, and "
                 "histo-images are reconstructed with one");
     }
     return LR_OK;
@@ -179,7 +212,8 @@ lr_deposit *lr_deposit_create(const lr_deposit_params *params)
     deposit->params.info = NULL;
     deposit->params.grid = NULL;
     if (lr_view_set_complete(&params->set, &deposit->params.set, params->log) != LR_OK ||
-        make_images(deposit, params->grid) != LR_OK || make_backend(deposit) != LR_OK) {
+        make_images(deposit, params->grid) != LR_OK ||
+        make_backend(deposit, find_bin(params)) != LR_OK) {
         lr_deposit_destroy(deposit);
         return NULL;
     }

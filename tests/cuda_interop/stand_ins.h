@@ -13,6 +13,7 @@
 
 #define __device__
 #define __host__
+#define __noinline__
 struct int2 {
     int x, y;
 };

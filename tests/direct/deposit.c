@@ -7,6 +7,7 @@
 #include "base/vec.h"
 
 static const char *backend;
+static double bin_mm; /* of events that are deposited; 0 = none */
 
 static const lr_view_set set = {.azimuths = 5, .tilts = 3, .acceptance_deg = 12};
 
@@ -24,7 +25,7 @@ static int fewer(int count)
 static lr_deposit *make_on(const char *name, const struct fixture *fixture, const lr_grid *grid,
                            lr_deposit_rule rule, bool delayeds)
 {
-    const lr_events_info info = {.has_tof = true};
+    const lr_events_info info = {.has_tof = true, .tof_bin_mm = bin_mm};
     return lr_deposit_create(&(lr_deposit_params){.scanner = fixture->scanner,
                                                   .grid = grid,
                                                   .set = set,
@@ -155,6 +156,65 @@ static void events_lie_where_time_of_flight_says(void **state)
 }
 
 /* The view is the one whose direction is nearest among those of the same interval of tilt. */
+/* Mean and variance of the place along a line of what lies in a view. */
+static void spread_along(const lr_deposit *deposit, int view, const double ends[2][3],
+                         double moments[2])
+{
+    const lr_histo_images *images = lr_deposit_get_images(deposit);
+    const int64_t count = lr_grid_num_voxels(&images->grid);
+    double along[3], sums[3] = {0};
+    vec_sub(ends[1], ends[0], along);
+    const double length = vec_length(along);
+    for (int64_t k = 0; k < count; k++) {
+        double off[3], value = (double)images->values[view * count + k];
+        lr_grid_voxel_centre(&images->grid, k, off);
+        vec_sub(off, ends[0], off);
+        const double place = vec_dot(off, along) / length - 0.5 * length;
+        for (int n = 0; n < 3; n++, value *= place) {
+            sums[n] += value;
+        }
+    }
+    moments[0] = sums[1] / sums[0];
+    moments[1] = sums[2] / sums[0] - moments[0] * moments[0];
+}
+
+/* Evenly over the bin: its middle is the mean, and width^2 / 12 the variance, but for what a voxel's edge of 3 mm
+ * does: 3^2 / 6 where weights are shared. */
+static void events_are_spread_over_their_bins(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    fixture_init(&fixture, FIXTURE_TWO_RINGS);
+    const lr_grid grid = wide_grid();
+    uint64_t seed = test_seed();
+    int whole = 0;
+    bin_mm = 30;
+    for (int n = 0; n < fewer(400); n++) {
+        double point_mm[3], ends[2][3], moments[2];
+        const lr_event event = random_event(&fixture, &seed, point_mm);
+        lr_deposit *deposit = make(&fixture, &grid, (lr_deposit_rule)(n % 2), false);
+        const lr_event_sink sink = lr_deposit_sink(deposit);
+        assert_int_equal(sink.take(sink.user, &event, 1), LR_OK);
+        assert_int_equal(lr_deposit_finish(deposit), LR_OK);
+        const lr_deposit_counts *counts = lr_deposit_get_counts(deposit);
+        assert_int_equal(counts->deposited + counts->too_tilted + counts->outside_grid, 1);
+        assert_true(counts->weight <= (double)event.weight * (1 + 1e-6));
+        if (counts->weight > (double)event.weight * (1 - 1e-6)) { /* all of it is in the grid */
+            for (int k = 0; k < 2; k++) {
+                lr_scanner_hit_centre(fixture.scanner, event.crystals[k], ends[k]);
+            }
+            spread_along(deposit, find(deposit).view, (const double(*)[3])ends, moments);
+            assert_true(fabs(moments[0] - (double)event.tof_mm) < 0.8);
+            assert_true(fabs(moments[1] - bin_mm * bin_mm / 12) < 5);
+            whole++;
+        }
+        lr_deposit_destroy(deposit);
+    }
+    assert_true(whole > 3);
+    bin_mm = 0;
+    fixture_finish(&fixture);
+}
+
 static void views_are_those_of_the_line(void **state)
 {
     (void)state;
@@ -362,7 +422,9 @@ static void agrees_with_the_reference(void **state)
     struct fixture fixture;
     fixture_init(&fixture, FIXTURE_TWO_RINGS);
     lr_event *events = random_events(&fixture);
-    for (int rule = 0; rule < 2; rule++) {
+    for (int turn = 0; turn < 4; turn++) {
+        const int rule = turn % 2;
+        bin_mm = turn < 2 ? 0 : 25.4;
         lr_deposit *reference = deposit_all("cpu", &fixture, (lr_deposit_rule)rule, events, 9000);
         lr_deposit *tested = deposit_all(backend, &fixture, (lr_deposit_rule)rule, events, 777);
         const double off = difference(reference, tested);
@@ -372,6 +434,7 @@ static void agrees_with_the_reference(void **state)
         lr_deposit_destroy(tested);
         lr_deposit_destroy(reference);
     }
+    bin_mm = 0;
     free(events);
     fixture_finish(&fixture);
 }
@@ -500,6 +563,7 @@ int main(int argc, char **argv)
     }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(events_lie_where_time_of_flight_says),
+        cmocka_unit_test(events_are_spread_over_their_bins),
         cmocka_unit_test(views_are_those_of_the_line),
         cmocka_unit_test(files_with_time_of_flight_give_the_same),
         cmocka_unit_test(prompts_and_delayeds_are_told_apart),

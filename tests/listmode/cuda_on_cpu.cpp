@@ -55,8 +55,10 @@ template <class Sharer, class Tile>
 void read_events(const lr_cuda_list_pass &pass, const list_block &block, const Tile &tile)
 {
     for (int event = 0; event < block.chunk.count; event++) {
-        pass.events.lines != nullptr ? project_forward<Sharer, true>(pass, block, event, tile)
-                                     : project_forward<Sharer, false>(pass, block, event, tile);
+        const enum list_lines lines = lines_of(pass.events);
+        lines == FOUND  ? project_forward<Sharer, FOUND>(pass, block, event, tile)
+        : lines == KEPT ? project_forward<Sharer, KEPT>(pass, block, event, tile)
+                        : project_forward<Sharer, KEPT_IN_BINS>(pass, block, event, tile);
     }
 }
 
@@ -76,8 +78,10 @@ template <class Sharer, class Tile>
 void write_event(const lr_cuda_list_pass &pass, const list_block &block, int event,
                  const list_taking &taking, const Tile &tile)
 {
-    pass.events.lines != nullptr ? project_back<Sharer, true>(pass, block, event, taking, tile)
-                                 : project_back<Sharer, false>(pass, block, event, taking, tile);
+    const enum list_lines lines = lines_of(pass.events);
+    lines == FOUND  ? project_back<Sharer, FOUND>(pass, block, event, taking, tile)
+    : lines == KEPT ? project_back<Sharer, KEPT>(pass, block, event, taking, tile)
+                    : project_back<Sharer, KEPT_IN_BINS>(pass, block, event, taking, tile);
 }
 
 template <class Tile>

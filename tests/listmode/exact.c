@@ -713,7 +713,7 @@ static void test_a_weight_is_the_mean_of_the_gaussian(void **state)
 {
     (void)state;
     enum { LINES = 45 };
-    static const double bins_mm[3] = {0, 6, 24};
+    static const double bins_mm[3] = {0, 5, 24};
     const lr_grid grid = panel_grid();
     const int64_t num_voxels = lr_grid_num_voxels(&grid);
     lr_events_info info = tof_info(80);

@@ -42,8 +42,10 @@ template <bool Leaning> void forward(const lr_cuda_list_pass &pass)
 {
     each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
         if (place_of(pass, k) >= 0) {
-            has_tof ? exact_forward<Leaning, true>(pass, frame, k, whole_warp())
-                    : exact_forward<Leaning, false>(pass, frame, k, whole_warp());
+            const enum list_times times = times_of(pass.events, has_tof);
+            times == NO_TIMES ? exact_forward<Leaning, NO_TIMES>(pass, frame, k, whole_warp())
+            : times == TIMES  ? exact_forward<Leaning, TIMES>(pass, frame, k, whole_warp())
+                              : exact_forward<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp());
         }
     });
 }
@@ -52,8 +54,11 @@ template <bool Leaning> void back(const lr_cuda_list_pass &pass)
 {
     each_event(pass, [&](const lr_cuda_list_frame &frame, bool has_tof, int64_t k) {
         if (value_at(pass, k) != 0.0f) {
-            has_tof ? exact_back<Leaning, true>(pass, frame, k, whole_warp(), add)
-                    : exact_back<Leaning, false>(pass, frame, k, whole_warp(), add);
+            const enum list_times times = times_of(pass.events, has_tof);
+            times == NO_TIMES ? exact_back<Leaning, NO_TIMES>(pass, frame, k, whole_warp(), add)
+            : times == TIMES
+                ? exact_back<Leaning, TIMES>(pass, frame, k, whole_warp(), add)
+                : exact_back<Leaning, TIMES_IN_BINS>(pass, frame, k, whole_warp(), add);
         }
     });
 }
@@ -93,9 +98,12 @@ template <bool Leaning> void back_in_slab(const lr_cuda_list_pass &pass, const l
     for (int event = 0; event < block.chunk.count; event++) {
         const int64_t k = block.chunk.begin + event;
         if (value_at(pass, k) != 0.0f) {
-            block.chunk.has_tof != 0
-                ? exact_back_slab<Leaning, true>(pass, block, k, whole_warp(), sums)
-                : exact_back_slab<Leaning, false>(pass, block, k, whole_warp(), sums);
+            const enum list_times times = times_of(pass.events, block.chunk.has_tof != 0);
+            times == NO_TIMES
+                ? exact_back_slab<Leaning, NO_TIMES>(pass, block, k, whole_warp(), sums)
+            : times == TIMES
+                ? exact_back_slab<Leaning, TIMES>(pass, block, k, whole_warp(), sums)
+                : exact_back_slab<Leaning, TIMES_IN_BINS>(pass, block, k, whole_warp(), sums);
         }
     }
     if (block.frame.is_tiled) {

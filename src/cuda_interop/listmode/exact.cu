@@ -55,27 +55,29 @@ struct thread_event {
     }
 };
 
-template <bool Leaning, bool Tof>
+template <bool Leaning, list_times Times>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const thread_event event(pass);
-    const bool is_asked = event.is_there && event.has_tof == Tof && place_of(pass, event.k) >= 0;
+    const bool is_asked =
+        event.is_there && event.has_tof == (Times != NO_TIMES) && place_of(pass, event.k) >= 0;
     const lane_group lanes = whole_warp().where(is_asked);
     if (is_asked) {
-        exact_forward<Leaning, Tof>(pass, pass.frames[event.axis], event.k, lanes);
+        exact_forward<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes);
     }
 }
 
-template <bool Leaning, bool Tof>
+template <bool Leaning, list_times Times>
 __global__ void __launch_bounds__(threads, blocks_at_once)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const thread_event event(pass);
-    const bool is_asked = event.is_there && event.has_tof == Tof && value_at(pass, event.k) != 0.0f;
+    const bool is_asked =
+        event.is_there && event.has_tof == (Times != NO_TIMES) && value_at(pass, event.k) != 0.0f;
     const lane_group lanes = whole_warp().where(is_asked);
     if (is_asked) {
-        exact_back<Leaning, Tof>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
+        exact_back<Leaning, Times>(pass, pass.frames[event.axis], event.k, lanes, atomic_add());
     }
 }
 
@@ -101,13 +103,13 @@ struct slab_of_frame {
     }
 };
 
-template <bool Leaning, bool Tof>
+template <bool Leaning, list_times Times>
 __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
     back_in_slabs(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
     const bool is_tiled = block.frame.is_tiled;
-    if ((block.chunk.has_tof != 0) != Tof) {
+    if ((block.chunk.has_tof != 0) != (Times != NO_TIMES)) {
         return;
     }
     if (is_tiled) {
@@ -127,7 +129,7 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
         const bool has_event = event < count && value_of(pass, block, event) != 0.0f;
         const lane_group lanes = whole_warp().where(has_event);
         if (has_event) {
-            exact_back_slab<Leaning, Tof>(pass, block, block.chunk.begin + event, lanes, sums);
+            exact_back_slab<Leaning, Times>(pass, block, block.chunk.begin + event, lanes, sums);
         }
     }
     if (is_tiled) {
@@ -139,14 +141,16 @@ __global__ void __launch_bounds__(LR_CUDA_EXACT_THREADS, 1)
 
 using kernel = void (*)(const lr_cuda_list_pass);
 
-/* kernels: without time of flight, with it. */
-int launch_by_warps(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
+/* kernels: by list_times. */
+int launch_by_warps(const kernel (&kernels)[3], const lr_cuda_list_pass &pass)
 {
     constexpr unsigned warps = threads / LR_CUDA_LIST_WARP;
     const unsigned blocks = ((unsigned)pass.num_warps + warps - 1) / warps;
     for (int tof = 0; tof < 2; tof++) {
         if (pass.has_events[tof]) {
-            kernels[tof]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(pass);
+            kernels[times_of(
+                pass.events,
+                tof != 0)]<<<blocks, threads, 0, static_cast<cudaStream_t>(pass.stream)>>>(pass);
         }
     }
     return cudaGetLastError();
@@ -154,26 +158,33 @@ int launch_by_warps(const kernel (&kernels)[2], const lr_cuda_list_pass &pass)
 
 template <bool Leaning> int launch_forward(const lr_cuda_list_pass &pass)
 {
-    return launch_by_warps({forward<Leaning, false>, forward<Leaning, true>}, pass);
+    return launch_by_warps(
+        {forward<Leaning, NO_TIMES>, forward<Leaning, TIMES>, forward<Leaning, TIMES_IN_BINS>},
+        pass);
 }
 
 template <bool Leaning> int launch_back(const lr_cuda_list_pass &pass)
 {
-    return launch_by_warps({back<Leaning, false>, back<Leaning, true>}, pass);
+    return launch_by_warps(
+        {back<Leaning, NO_TIMES>, back<Leaning, TIMES>, back<Leaning, TIMES_IN_BINS>}, pass);
 }
 
 template <bool Leaning> int launch_back_in_slabs(const lr_cuda_list_pass &pass)
 {
-    static std::atomic<uint64_t> devices[2];
-    static const kernel kernels[2] = {back_in_slabs<Leaning, false>, back_in_slabs<Leaning, true>};
+    static std::atomic<uint64_t> devices[3];
+    static const kernel kernels[3] = {back_in_slabs<Leaning, NO_TIMES>,
+                                      back_in_slabs<Leaning, TIMES>,
+                                      back_in_slabs<Leaning, TIMES_IN_BINS>};
     for (int tof = 0; tof < 2; tof++) {
-        const cudaError_t error = allow_shared_room(kernels[tof], pass.shared_room, devices[tof]);
+        const enum list_times times = times_of(pass.events, tof != 0);
+        const cudaError_t error =
+            allow_shared_room(kernels[times], pass.shared_room, devices[times]);
         if (error != cudaSuccess) {
             return error;
         }
         if (pass.has_events[tof]) {
-            kernels[tof]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads,
-                           (size_t)pass.shared_bytes, static_cast<cudaStream_t>(pass.stream)>>>(
+            kernels[times]<<<(unsigned)pass.num_jobs, (unsigned)pass.threads,
+                             (size_t)pass.shared_bytes, static_cast<cudaStream_t>(pass.stream)>>>(
                 pass);
         }
     }

@@ -55,9 +55,9 @@ struct exact_time {
     __host__ __device__ exact_time()
     {
     }
-    __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped)
+    __host__ __device__ exact_time(const lr_cuda_list_sight &known, int skipped, float half_of_bin)
         : place(known.place + (float)skipped * known.place_step), step(known.place_step),
-          half(known.half), half_bin(known.half_bin),
+          half(known.half), half_bin(half_of_bin),
           per_mm((float)(0.5 / list_held) *
                  quotient_of(known.place_step, known.way_step_mm * known.half)),
           gain{known.gain[0], known.gain[1], known.gain[2]}
@@ -66,13 +66,17 @@ struct exact_time {
     }
 
     /* The Gaussian's series around the middle of an extent of which half is below a quarter of a standard
-     * deviation: terms are Hermite's polynomials; the next one is below 3e-8. */
+     * deviation: terms are Hermite's polynomials; the next one is below 3e-8. A bin of up to a standard deviation,
+     * about, adds to them; the next one is then below 3e-6. */
     __host__ __device__ void open_series()
     {
-        const float q = half * half, of_2 = q * (1.0f / 6.0f);
-        const float of_4 = q * q * (1.0f / 120.0f), of_6 = q * q * q * (1.0f / 5040.0f);
+        const float q = half * half, p = half_bin * half_bin;
+        const float of_2 = (q + p) * (1.0f / 6.0f);
+        const float of_4 = (q * q + p * p) * (1.0f / 120.0f) + q * p * (1.0f / 36.0f);
+        const float of_6 =
+            (q * q * q + p * p * p) * (1.0f / 5040.0f) + (q + p) * q * p * (1.0f / 720.0f);
         const float peak = 0.79788456f * half * per_mm;
-        whole = half < 0.25f && !(half_bin > 0.0f) ? 3.0f - half : -1.0f;
+        whole = half < 0.25f && q + p < 0.3f ? 3.0f - half - half_bin : -1.0f;
         even[0] = peak * (1.0f - of_2 + 3.0f * of_4 - 15.0f * of_6);
         even[1] = peak * (of_2 - 6.0f * of_4 + 45.0f * of_6);
         even[2] = peak * (of_4 - 15.0f * of_6);
@@ -250,7 +254,7 @@ struct exact_rows {
 };
 
 /* Of an event in some of its frame's slices. */
-template <bool Leaning, bool Tof> struct exact_event {
+template <bool Leaning, list_times Times> struct exact_event {
     const lr_cuda_list_points &grid;
     int origin; /* number of the frame's first voxel */
     angle_sight<Leaning> sight;
@@ -266,8 +270,9 @@ template <bool Leaning, bool Tof> struct exact_event {
             return;
         }
         open_sight(pass, frame, known);
-        if constexpr (Tof) {
-            time = exact_time(known, walk.first - known.planes[0]);
+        if constexpr (Times != NO_TIMES) {
+            time = exact_time(known, walk.first - known.planes[0],
+                              Times == TIMES_IN_BINS ? known.half_bin : 0.0f);
         }
     }
 
@@ -372,7 +377,7 @@ template <bool Leaning, bool Tof> struct exact_event {
 
     __host__ __device__ float time_weight_of_part(float middle) const
     {
-        if (time.half_bin > 0.0f) {
+        if (Times == TIMES_IN_BINS && time.half_bin > 0.0f) {
             return (float)list_held * held_of_bin(middle, time.half, time.half_bin) * time.per_mm;
         }
         const float low = fmaxf(middle - time.half, -3.0f), high = fminf(middle + time.half, 3.0f);
@@ -453,7 +458,7 @@ template <bool Leaning, bool Tof> struct exact_event {
             const float plane = voxel_along(0, walk.plane);
             const float u = voxel_along(1, walk.point[0]), v = voxel_along(2, walk.point[1]);
             const int at = begin_of(frame, plane) + (int)u * frame.pitch + (int)v;
-            if (Tof) {
+            if (Times != NO_TIMES) {
                 element *=
                     time_weight(middle_of_plane(plane) + middle_along(1, u, walk.point[0], off[0]) +
                                 middle_along(2, v, walk.point[1], off[1]));
@@ -500,7 +505,7 @@ template <bool Leaning, bool Tof> struct exact_event {
                 find_column<AreSmall>(rows, ways, i, four);
             }
         }
-        if constexpr (Tof) {
+        if constexpr (Times != NO_TIMES) {
             weigh(four);
         }
         taker.take_four(four);
@@ -516,8 +521,9 @@ template <bool Leaning, bool Tof> struct exact_event {
             const float off = off_along(1, point);
             rows.v[j] = voxel_along(2, point);
             rows.along[j] = sight.near_face.along[1] * off;
-            rows.middles[j] =
-                Tof ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off) : 0.0f;
+            rows.middles[j] = Times != NO_TIMES
+                                  ? middle_of_plane(plane) + middle_along(2, rows.v[j], point, off)
+                                  : 0.0f;
         }
         return rows;
     }
@@ -531,7 +537,8 @@ template <bool Leaning, bool Tof> struct exact_event {
         const float off = off_along(0, point);
         const angle_column column = sight.column(off, ways);
         const bool is_there = point < walk.high[0] && column.width > 0.0f;
-        const float middle = Tof ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
+        const float middle =
+            Times != NO_TIMES ? middle_along(1, voxel_along(1, point), point, off) : 0.0f;
         float angles[2];
         column.template find_angles<AreSmall>(rows.along, sight.far_face.half_mm[1], angles);
 #pragma unroll
@@ -564,19 +571,20 @@ template <bool Leaning, bool Tof> struct exact_event {
 /* --- projections --- */
 
 /* Of an event whose value is asked for. lanes, here and below: all that come here with an event. */
-template <bool Leaning, bool Tof>
+template <bool Leaning, list_times Times>
 __host__ __device__ void exact_forward(const lr_cuda_list_pass &pass,
                                        const lr_cuda_list_frame &frame, int64_t k, lane_group lanes)
 {
     const int32_t all[2] = {0, frame.slices};
     exact_reader reader = {held_address(pass.numbers + frame.begin), 0.0f, {0.0f, 0.0f}};
-    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
+                                      all);
     event.give_elements(frame, lanes, reader);
     pass.values[place_of(pass, k)] = reader.sum * frame.points.share;
 }
 
 /* Of an event whose value is not 0. Points of a voxel that come one after the other are added as one. */
-template <bool Leaning, bool Tof, class Add>
+template <bool Leaning, list_times Times, class Add>
 __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     int64_t k, lane_group lanes, Add &&add)
 {
@@ -584,7 +592,8 @@ __host__ __device__ void exact_back(const lr_cuda_list_pass &pass, const lr_cuda
     const float value = value_at(pass, k);
     float *numbers = pass.numbers + frame.begin, sum = 0.0f;
     int held = 0;
-    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
+                                      all);
     event.each_element(frame, lanes, [&](int at, float element) {
         if (at != held) {
             if (sum != 0.0f) {
@@ -610,25 +619,23 @@ struct exact_sizes {
     {
         const int64_t k = block.chunk.begin + event;
         const bool has_tof = block.chunk.has_tof != 0;
-        float length_mm, per_sigma, half_bin;
+        float length_mm, per_sigma;
         if (pass.events.sights != nullptr) {
             const lr_cuda_list_sight &known = pass.events.sights[k];
             length_mm = known.length_mm;
             per_sigma = known.place_step / known.way_step_mm;
-            half_bin = known.half_bin;
         } else {
-            find(pass.events, k, length_mm, per_sigma, half_bin);
+            find(pass.events, k, length_mm, per_sigma);
         }
         const float way = 0.5f * length_mm - pass.exact.radius_mm;
-        const float most_in_bin = per_sigma * fminf(0.4f, 0.5f / half_bin);
-        const float density = has_tof ? fminf(most_in_bin, pass.exact.per_edge) : 1.0f;
+        const float density = has_tof ? fminf(0.4f * per_sigma, pass.exact.per_edge) : 1.0f;
         const float most = pass.exact.face / (way * way) * density;
         return way > 0.0f ? fabsf(value_of(pass, block, event)) * most : 0.0f;
     }
 
     /* per_sigma: infinite where there is no time of flight. */
     __host__ __device__ static void find(const lr_cuda_list_events &events, int64_t k,
-                                         float &length_mm, float &per_sigma, float &half_bin)
+                                         float &length_mm, float &per_sigma)
     {
         const lr_cuda_list_hit &a = events.hits[events.crystals[0][k]];
         const lr_cuda_list_hit &b = events.hits[events.crystals[1][k]];
@@ -639,7 +646,6 @@ struct exact_sizes {
         }
         length_mm = sqrtf(square);
         per_sigma = 1.0f / (float)sigma_of(events, a, b);
-        half_bin = 0.5f * (float)bin_of(events, a, b) * per_sigma;
     }
 };
 
@@ -738,7 +744,7 @@ constexpr float least_exact = 16384.0f;
 /* Of an event whose value is not 0, in the block's slices; numbers are counted from the frame's first one. sums
  * are without the value, which is left as it is where its product with the scale is not a number with all
  * digits. */
-template <bool Leaning, bool Tof, class Slab>
+template <bool Leaning, list_times Times, class Slab>
 __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const list_block &block,
                                          int64_t k, lane_group lanes, exact_sums<Slab> sums)
 {
@@ -750,8 +756,8 @@ __host__ __device__ void exact_back_slab(const lr_cuda_list_pass &pass, const li
         sums.unit = 1.0f;
         sums.least = INFINITY;
     }
-    exact_event<Leaning, Tof> event(pass, block.frame, sight_of(pass, block.frame, Tof, k),
-                                    block.job.slices);
+    exact_event<Leaning, Times> event(
+        pass, block.frame, sight_of(pass, block.frame, Times != NO_TIMES, k), block.job.slices);
     event.give_elements(block.frame, lanes, sums);
 }
 

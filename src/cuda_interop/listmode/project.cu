@@ -60,21 +60,21 @@ __device__ void load_slab(const lr_cuda_list_pass &pass, const list_block &block
     __syncthreads();
 }
 
-template <class Sharer, bool AreKept, class Tile>
+template <class Sharer, list_lines Lines, class Tile>
 __device__ void read_events(const lr_cuda_list_pass &pass, const list_block &block,
                             const Tile &tile)
 {
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int first = next_events(); first < count; first = next_events()) {
         if (first + lane < count) {
-            project_forward<Sharer, AreKept>(pass, block, first + lane, tile);
+            project_forward<Sharer, Lines>(pass, block, first + lane, tile);
         }
     }
 }
 
 enum sharer { GAUSSIAN, TABLE, LINE, NUM_SHARERS };
 
-template <enum sharer Kind, bool AreKept>
+template <enum sharer Kind, list_lines Lines>
 __global__ void __launch_bounds__(most_threads, 1)
     forward(const __grid_constant__ lr_cuda_list_pass pass)
 {
@@ -88,16 +88,16 @@ __global__ void __launch_bounds__(most_threads, 1)
     using direct = readers<global_image>;
     if constexpr (Kind == GAUSSIAN) {
         block.frame.is_tiled
-            ? read_events<shared::gaussian, AreKept>(pass, block, shared_image{shared_begin()})
-            : read_events<direct::gaussian, AreKept>(pass, block, global);
+            ? read_events<shared::gaussian, Lines>(pass, block, shared_image{shared_begin()})
+            : read_events<direct::gaussian, Lines>(pass, block, global);
     } else if constexpr (Kind == TABLE) {
         block.frame.is_tiled
-            ? read_events<shared::table, AreKept>(pass, block, shared_image{shared_begin()})
-            : read_events<direct::table, AreKept>(pass, block, global);
+            ? read_events<shared::table, Lines>(pass, block, shared_image{shared_begin()})
+            : read_events<direct::table, Lines>(pass, block, global);
     } else {
         block.frame.is_tiled
-            ? read_events<shared::line, AreKept>(pass, block, shared_image{shared_begin()})
-            : read_events<direct::line, AreKept>(pass, block, global);
+            ? read_events<shared::line, Lines>(pass, block, shared_image{shared_begin()})
+            : read_events<direct::line, Lines>(pass, block, global);
     }
 }
 
@@ -112,25 +112,25 @@ __global__ void __launch_bounds__(group) put_values(const __grid_constant__ lr_c
 
 /* --- back --- */
 
-template <class Sharer, bool AreKept, class Tile>
+template <class Sharer, list_lines Lines, class Tile>
 __device__ void write_events(const lr_cuda_list_pass &pass, const list_block &block,
                              const list_taking &taking, const Tile &tile)
 {
     const int lane = (int)(threadIdx.x % 32), count = block.chunk.count;
     for (int first = next_events(); first < count; first = next_events()) {
         if (first + lane < count) {
-            project_back<Sharer, AreKept>(pass, block, first + lane, taking, tile);
+            project_back<Sharer, Lines>(pass, block, first + lane, taking, tile);
         }
     }
 }
 
 /* Those that are not taken with the others, to the image itself. */
-template <class Sharer, bool AreKept, class Tile>
+template <class Sharer, list_lines Lines, class Tile>
 __device__ void write_others(const lr_cuda_list_pass &pass, const list_block &block,
                              const Tile &tile)
 {
     for (int k = (int)threadIdx.x; k < num_others; k += (int)blockDim.x) {
-        project_back<Sharer, AreKept>(pass, block, others[k], take_all(), tile);
+        project_back<Sharer, Lines>(pass, block, others[k], take_all(), tile);
     }
 }
 
@@ -139,29 +139,29 @@ using writer_of = std::conditional_t<
     Kind == GAUSSIAN, typename writers<Tile>::gaussian,
     std::conditional_t<Kind == TABLE, typename writers<Tile>::table, typename writers<Tile>::line>>;
 
-template <enum sharer Kind, bool AreKept>
+template <enum sharer Kind, list_lines Lines>
 __global__ void __launch_bounds__(most_threads, 1)
     back(const __grid_constant__ lr_cuda_list_pass pass)
 {
     const list_block block(pass, (int)blockIdx.x);
     begin_events();
     if (!block.frame.is_tiled) {
-        write_events<writer_of<Kind, global_sums>, AreKept>(pass, block, take_all(),
-                                                            global_sums{block.numbers(pass)});
+        write_events<writer_of<Kind, global_sums>, Lines>(pass, block, take_all(),
+                                                          global_sums{block.numbers(pass)});
         return;
     }
     const slab_sums held = open_slab(pass, block);
     if (held.are_floats) {
-        write_events<writer_of<Kind, shared_floats>, AreKept>(pass, block, held.taking,
-                                                              sums_of_block<shared_floats>());
+        write_events<writer_of<Kind, shared_floats>, Lines>(pass, block, held.taking,
+                                                            sums_of_block<shared_floats>());
     } else {
-        write_others<writer_of<Kind, global_sums>, AreKept>(pass, block,
-                                                            global_sums{block.numbers(pass)});
+        write_others<writer_of<Kind, global_sums>, Lines>(pass, block,
+                                                          global_sums{block.numbers(pass)});
         if (held.taking.scale == 0.0f) {
             return;
         }
-        write_events<writer_of<Kind, shared_sums>, AreKept>(pass, block, held.taking,
-                                                            sums_of_block<shared_sums>());
+        write_events<writer_of<Kind, shared_sums>, Lines>(pass, block, held.taking,
+                                                          sums_of_block<shared_sums>());
     }
     close_slab(pass, block, held);
 }
@@ -237,11 +237,12 @@ int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
 
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
 {
-    static const kernel kernels[] = {forward<GAUSSIAN, false>, forward<TABLE, false>,
-                                     forward<LINE, false>,     forward<GAUSSIAN, true>,
-                                     forward<TABLE, true>,     forward<LINE, true>};
-    static std::atomic<uint64_t> devices[6];
-    const int sharer = sharer_of(*pass) + (pass->events.lines != nullptr ? NUM_SHARERS : 0);
+    static const kernel kernels[] = {
+        forward<GAUSSIAN, FOUND>,        forward<TABLE, FOUND>,        forward<LINE, FOUND>,
+        forward<GAUSSIAN, KEPT>,         forward<TABLE, KEPT>,         forward<LINE, KEPT>,
+        forward<GAUSSIAN, KEPT_IN_BINS>, forward<TABLE, KEPT_IN_BINS>, forward<LINE, KEPT_IN_BINS>};
+    static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
+    const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
     return launch(kernels[sharer], devices[sharer], *pass);
 }
 
@@ -256,9 +257,11 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
 {
-    static const kernel kernels[] = {back<GAUSSIAN, false>, back<TABLE, false>, back<LINE, false>,
-                                     back<GAUSSIAN, true>,  back<TABLE, true>,  back<LINE, true>};
-    static std::atomic<uint64_t> devices[6];
-    const int sharer = sharer_of(*pass) + (pass->events.lines != nullptr ? NUM_SHARERS : 0);
+    static const kernel kernels[] = {
+        back<GAUSSIAN, FOUND>,        back<TABLE, FOUND>,        back<LINE, FOUND>,
+        back<GAUSSIAN, KEPT>,         back<TABLE, KEPT>,         back<LINE, KEPT>,
+        back<GAUSSIAN, KEPT_IN_BINS>, back<TABLE, KEPT_IN_BINS>, back<LINE, KEPT_IN_BINS>};
+    static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
+    const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
     return launch(kernels[sharer], devices[sharer], *pass);
 }

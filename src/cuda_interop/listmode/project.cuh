@@ -54,15 +54,23 @@ __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64
 
 /* --- forward --- */
 
+/* Lines that each block finds, or that are kept; of the latter those with bins of time of flight. */
+enum list_lines { FOUND, KEPT, KEPT_IN_BINS, NUM_LINES };
+
+__host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
+{
+    return events.lines == nullptr ? FOUND : events.bin_mm == nullptr ? KEPT : KEPT_IN_BINS;
+}
+
 /* The slices of an event's line in a block's slab, from lines that are kept where there are any. */
-template <class Sharer, bool AreKept, class Taker>
+template <class Sharer, list_lines Lines, class Taker>
 __host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block,
                                      int64_t k, Taker &taker)
 {
-    if constexpr (AreKept) {
+    if constexpr (Lines != FOUND) {
         const lr_cuda_list_line line = pass.events.lines[k];
-        share_line<Sharer>(pass, block.frame, line, block.chunk.has_tof != 0, block.job.slices,
-                           taker);
+        share_line<Sharer, Lines == KEPT_IN_BINS>(pass, block.frame, line, block.chunk.has_tof != 0,
+                                                  block.job.slices, taker);
     } else {
         const line_walk walk =
             find_walk(pass, block.frame, block.chunk.has_tof, k, block.job.slices);
@@ -70,14 +78,14 @@ __host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_b
     }
 }
 
-template <class Sharer, bool AreKept, class Tile>
+template <class Sharer, list_lines Lines, class Tile>
 __host__ __device__ void project_forward(const lr_cuda_list_pass &pass, const list_block &block,
                                          int event, const Tile &tile)
 {
     const int64_t k = block.chunk.begin + event;
     line_reader<Tile> reader = {tile, 0.0f};
     if (pass.places.map == nullptr || place_of(pass, k) >= 0) {
-        share_event<Sharer, AreKept>(pass, block, k, reader);
+        share_event<Sharer, Lines>(pass, block, k, reader);
     }
     pass.partial[block.chunk.partial + (int64_t)block.job.slab * block.chunk.count + event] =
         reader.sum;
@@ -131,14 +139,14 @@ struct list_taking {
     }
 };
 
-template <class Sharer, bool AreKept, class Tile>
+template <class Sharer, list_lines Lines, class Tile>
 __host__ __device__ void project_back(const lr_cuda_list_pass &pass, const list_block &block,
                                       int event, const list_taking &taking, const Tile &tile)
 {
     const float value = value_of(pass, block, event);
     if (value != 0.0f && taking.takes(value)) {
         line_writer<Tile> writer = {tile, value * taking.scale};
-        share_event<Sharer, AreKept>(pass, block, block.chunk.begin + event, writer);
+        share_event<Sharer, Lines>(pass, block, block.chunk.begin + event, writer);
     }
 }
 

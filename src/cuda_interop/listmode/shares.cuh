@@ -276,8 +276,8 @@ __host__ __device__ inline void make_line(const lr_cuda_list_pass &pass,
 
 /* The factor of a line's slice, `number` slices behind its first one: slice_factors in one formula, whether
  * the slice is cut or not. */
-__host__ __device__ inline float factor_of_line(const lr_cuda_list_line &line, bool has_tof,
-                                                int number)
+template <bool InBins>
+__host__ __device__ float factor_of_line(const lr_cuda_list_line &line, bool has_tof, int number)
 {
     const float middle = line.place + (float)number * line.step_along;
     const float half = 0.5f * line.step_along;
@@ -288,7 +288,7 @@ __host__ __device__ inline float factor_of_line(const lr_cuda_list_line &line, b
         return line.peak * width;
     }
     const float off = is_whole ? middle : 0.5f * (low + high), y = off * off;
-    if (line.peak > 0.0f) {
+    if (InBins && line.peak > 0.0f) {
         return held_of_bin(off, 0.5f * width, line.peak);
     }
     const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
@@ -297,7 +297,7 @@ __host__ __device__ inline float factor_of_line(const lr_cuda_list_line &line, b
 }
 
 /* Shares those of a kept line's slices that are between limits[0] and limits[1]. */
-template <class Sharer, class Taker>
+template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const lr_cuda_list_line &line, bool has_tof,
                                     const int32_t limits[2], Taker &taker)
@@ -318,8 +318,8 @@ __host__ __device__ void share_line(const lr_cuda_list_pass &pass, const lr_cuda
     crossing.go_on(walk.slices[0] - line.slices[0]);
     share_slices(
         frame, walk, sharer,
-        [&](int slice) { return factor_of_line(line, has_tof, slice - line.slices[0]); }, crossing,
-        limits[0], taker);
+        [&](int slice) { return factor_of_line<InBins>(line, has_tof, slice - line.slices[0]); },
+        crossing, limits[0], taker);
 }
 
 /* --- who takes elements --- */

@@ -50,12 +50,13 @@ struct taking {
     }
 };
 
-template <bool Leaning, bool Tof>
+template <bool Leaning, list_times Times>
 void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, int64_t k,
                  visiting &taker)
 {
     const int32_t all[2] = {0, frame.slices};
-    exact_event<Leaning, Tof> event(pass, frame, sight_of(pass, frame, Tof, k), all);
+    exact_event<Leaning, Times> event(pass, frame, sight_of(pass, frame, Times != NO_TIMES, k),
+                                      all);
     event.each_element(frame, whole_warp(), taking{&taker});
 }
 
@@ -63,8 +64,8 @@ template <bool Leaning>
 void visit_exact(const lr_cuda_list_pass &pass, const lr_cuda_list_chunk &event, visiting &taker)
 {
     const lr_cuda_list_frame &frame = pass.frames[event.axis];
-    event.has_tof ? visit_exact<Leaning, true>(pass, frame, event.begin, taker)
-                  : visit_exact<Leaning, false>(pass, frame, event.begin, taker);
+    event.has_tof ? visit_exact<Leaning, TIMES_IN_BINS>(pass, frame, event.begin, taker)
+                  : visit_exact<Leaning, NO_TIMES>(pass, frame, event.begin, taker);
 }
 
 } // namespace

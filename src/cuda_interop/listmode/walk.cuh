@@ -166,6 +166,14 @@ __host__ __device__ inline double normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
+/* What kernels are made for, so that bins cost nothing where there are none. */
+enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
+
+__host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &events, bool has_tof)
+{
+    return !has_tof ? NO_TIMES : events.bin_mm == nullptr ? TIMES : TIMES_IN_BINS;
+}
+
 /* What of the Gaussian three standard deviations hold, and the normal distribution's density at 0. */
 constexpr double list_held = 0.99730020393673981;
 constexpr double list_density = 0.39894228040143268;
@@ -221,6 +229,20 @@ __host__ __device__ inline float held_of_bin(float middle, float half_width, flo
     return (float)(0.5 / list_held) / half_bin *
            (normal_sum_around(middle + longer, shorter) -
             normal_sum_around(middle - longer, shorter));
+}
+
+/* The same as a call: where most kernels have no bins, it takes none of their registers. */
+__host__ __device__ __noinline__ inline float held_of_bin_apart(float middle, float half_width,
+                                                                float half_bin)
+{
+    return held_of_bin(middle, half_width, half_bin);
+}
+
+__host__ __device__ __noinline__ inline float paper_of_bin_apart(float middle, float half_bin)
+{
+    const float held =
+        normal_from_0(within_cut(middle + half_bin)) - normal_from_0(within_cut(middle - half_bin));
+    return (float)(0.5 / list_density) * held / half_bin;
 }
 
 /* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
@@ -289,7 +311,7 @@ struct slice_factors {
         const float high = fminf(middle + 0.5f * step, end);
         const float width = high - low, off = 0.5f * (low + high), y = off * off;
         if (walk.half_bin > 0.0f) {
-            return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
+            return width > 0.0f ? held_of_bin_apart(off, 0.5f * width, walk.half_bin) : 0.0f;
         }
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
@@ -314,9 +336,7 @@ struct slice_factors {
         const double off = (middle - walk.tof) * walk.per_sigma;
         const bool is_there = middle >= walk.begin && middle <= walk.end;
         if (is_there && walk.half_bin > 0.0f) {
-            const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
-                               normal_from_0(within_cut((float)off - walk.half_bin));
-            return (float)(0.5 / list_density) * held / walk.half_bin;
+            return paper_of_bin_apart((float)off, walk.half_bin);
         }
         return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }

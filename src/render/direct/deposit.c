@@ -36,7 +36,7 @@ struct deposit_pass {
     double origin_mm[4], voxel_mm[4];
     int32_t size[4], views[4];
     float scale;
-    int32_t is_first, unused[2];
+    int32_t is_first, parts, unused;
 };
 _Static_assert(sizeof(struct deposit_pass) == 112, "the shader's layout");
 
@@ -197,12 +197,14 @@ static struct deposit_pass describe_pass(const struct compute_deposit *deposit, 
                   slab * deposit->views_per_slab, deposit->views_per_slab},
         .scale = (float)SCALE,
         .is_first = slab == 0,
+        .parts = deposit->params.parts,
     };
     for (int k = 0; k < 3; k++) {
         pass.origin_mm[k] = images->grid.origin_mm[k];
         pass.voxel_mm[k] = images->grid.voxel_mm[k];
         pass.size[k] = images->grid.size[k];
     }
+    pass.origin_mm[3] = deposit->params.bin_mm;
     pass.size[3] = (int32_t)deposit->filled;
     return pass;
 }
