@@ -46,4 +46,7 @@ void fixture_fill(double *values, int64_t count, const double range[2], uint64_t
 /* Allocates zeroed doubles, or fails the test. */
 double *fixture_doubles(int64_t count);
 
+/* Subset of each LOR, [lors->count], as reconstructions deal them; free() it. */
+int32_t *fixture_deal(const lr_lors *lors, int subsets);
+
 #endif

@@ -111,7 +111,8 @@ struct recon_step {
 
 /* What of the data this rank has. Zero: all. */
 struct recon_share {
-    int32_t *subset_of; /* owned [pairs, views or ranges of the rank] in the order of visits */
+    int32_t *subset_of; /* owned [pairs, views or ranges of the rank] */
+    int interleave;     /* subset_of says groups of so many subsets */
     int64_t *ranges;    /* owned [subsets + 1] of events */
 };
 
@@ -211,11 +212,10 @@ extern const struct cli_option recon_ranks_options[];
 void recon_read_ranks(struct cli_args *args, struct recon_request *request);
 void recon_finish_share(struct recon *recon);
 
-/* Who has which pairs of modules, by what each costs; subset_of: [num_pairs] of the subsets in the order of
- * visits. Numbers of subsets become places in that order. */
-lr_status recon_deal_pairs(const struct recon *recon, const double *costs, int32_t *subset_of,
+/* Who has which pairs of modules, by what each costs; subset_of: [num_pairs] the group of subsets that each
+ * belongs to, of share.interleave subsets. */
+lr_status recon_deal_pairs(struct recon *recon, const double *costs, int32_t *subset_of,
                            int32_t *rank_of);
-lr_status recon_number_visits(const struct recon *recon, int32_t *subset_of, int64_t count);
 
 /* Of LOR data, or of events that are counted, those of this rank's pairs; the setup has the LORs of these
  * from then on. Where inputs.data are there already, they are what is shared. */

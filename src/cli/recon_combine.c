@@ -118,6 +118,7 @@ static lr_status compose(struct recon *recon, const lr_recon_params *params)
     }
     all.local.iteration = NULL;
     all.local.subset_of = NULL; /* of the rank's pairs, as they are dealt */
+    all.local.interleave = 0;
     return lr_compose(&all, &image);
 }
 

@@ -498,7 +498,8 @@ lr_status recon_own_open(struct recon *recon)
     for (size_t r = 0; r < num_ranges; r++) {
         recon->share.subset_of[r] = (int32_t)r;
     }
-    return recon_number_visits(recon, recon->share.subset_of, (int64_t)num_ranges);
+    recon->share.interleave = 1;
+    return LR_OK;
 }
 
 void recon_own_finish(struct recon_own *own)

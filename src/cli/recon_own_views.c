@@ -126,9 +126,8 @@ static lr_status scan(struct own_views *own, const char *path)
     CLI_TRY(recon_compare_ranks(recon, "file of histo-images", own->digest, own->values));
     CLI_TRY(own->draws ? say_drawn(own) : LR_OK);
     recon->digest = recon_digest(recon->digest, &own->digest, sizeof(own->digest));
-    return recon->request.combine == RECON_EXACT
-               ? recon_number_visits(recon, recon->share.subset_of, own->count)
-               : LR_OK;
+    recon->share.interleave = 1;
+    return LR_OK;
 }
 
 static lr_status read_whole(struct recon *recon, const char *path, lr_histo_images **histo)

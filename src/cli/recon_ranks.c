@@ -53,32 +53,6 @@ void recon_read_ranks(struct cli_args *args, struct recon_request *request)
     }
 }
 
-static lr_status refuse_memory(const struct recon *recon)
-{
-    return report_error(recon->setup.report, LR_FAILED, "no memory for the shares of the ranks");
-}
-
-/* subset_of: numbers of subsets become places in the order of visits. */
-lr_status recon_number_visits(const struct recon *recon, int32_t *subset_of, int64_t count)
-{
-    const int subsets = recon->request.subsets;
-    int32_t *order = calloc((size_t)subsets, sizeof(*order));
-    int32_t *visit_of = calloc((size_t)subsets, sizeof(*visit_of));
-    if (order != NULL && visit_of != NULL) {
-        lr_osem_visits(subsets, order);
-        for (int n = 0; n < subsets; n++) {
-            visit_of[order[n]] = n;
-        }
-        for (int64_t k = 0; k < count; k++) {
-            subset_of[k] = visit_of[subset_of[k]];
-        }
-    }
-    const bool is_done = order != NULL && visit_of != NULL;
-    free(order);
-    free(visit_of);
-    return is_done ? LR_OK : refuse_memory(recon);
-}
-
 lr_status recon_compare_ranks(const struct recon *recon, const char *what, uint64_t digest,
                               int64_t count)
 {
@@ -152,33 +126,34 @@ lr_status recon_compare_contents(const struct recon *recon, const char *what, ui
 
 /* --- pairs of modules --- */
 
-/* Guesses need LORs of all directions: ranks have what else are ordered subsets. */
-lr_status recon_deal_pairs(const struct recon *recon, const double *costs, int32_t *subset_of,
+/* Guesses need LORs of all directions: ranks have what else are ordered subsets of whole pairs. */
+lr_status recon_deal_pairs(struct recon *recon, const double *costs, int32_t *subset_of,
                            int32_t *rank_of)
 {
     const lr_lors *lors = recon->setup.lors;
     const lr_log *log = &recon->setup.report->log;
-    const bool is_exact = recon->request.combine == RECON_EXACT;
-    const int subsets = is_exact ? recon->request.subsets : recon->cluster.size;
-    if (subsets > lors->num_pairs) {
-        return report_error(recon->setup.report, LR_USAGE,
-                            "%d %s: they are made of whole module pairs, of which %s has %lld in "
-                            "coincidence; give 1 to that many",
-                            subsets, is_exact ? "subsets" : "ranks", recon->setup.scanner->name,
-                            (long long)lors->num_pairs);
+    if (recon->request.combine != RECON_EXACT) {
+        const int ranks = recon->cluster.size;
+        return ranks <= lors->num_pairs
+                   ? lr_osem_subsets(lors, ranks, rank_of)
+                   : report_error(recon->setup.report, LR_USAGE,
+                                  "%d ranks: they have whole module pairs, of which %s has %lld in "
+                                  "coincidence; start as many at most",
+                                  ranks, recon->setup.scanner->name, (long long)lors->num_pairs);
     }
-    CLI_TRY(lr_osem_subsets(lors, subsets, is_exact ? subset_of : rank_of));
-    if (!is_exact) {
-        return LR_OK;
+    recon->share.interleave = lr_osem_interleave(lors, recon->request.subsets, log);
+    if (recon->share.interleave == 0) {
+        return report_reason(recon->setup.report);
     }
-    const lr_partition_params params = {.lors = lors,
-                                        .ranks = recon->cluster.size,
-                                        .subsets = subsets,
-                                        .subset_of = subset_of,
-                                        .costs = costs,
-                                        .log = log};
-    CLI_TRY(lr_partition(&params, rank_of));
-    return recon_number_visits(recon, subset_of, lors->num_pairs);
+    const int groups = recon->request.subsets / recon->share.interleave;
+    CLI_TRY(lr_osem_subsets(lors, groups, subset_of));
+    return lr_partition(&(lr_partition_params){.lors = lors,
+                                               .ranks = recon->cluster.size,
+                                               .subsets = groups,
+                                               .subset_of = subset_of,
+                                               .costs = costs,
+                                               .log = log},
+                        rank_of);
 }
 
 void recon_finish_share(struct recon *recon)

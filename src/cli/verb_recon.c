@@ -214,6 +214,7 @@ static lr_status iterate(struct recon *recon)
         .user = recon,
         .comm = recon->cluster.comm,
         .subset_of = recon->share.subset_of,
+        .interleave = recon->share.interleave,
         .log = &recon->setup.report->log,
         .progress = &recon->bar.steps,
     };

@@ -33,7 +33,8 @@ typedef struct lr_lors {
     const int64_t *offsets;    /* [num_pairs + 1] */
     int64_t count;
     const int32_t *first_pair; /* [num_modules + 1] pairs (i, j > i) are first_pair[i] .. [i+1]-1 */
-    const struct lr_coincidence_masks *masks; /* internal */
+    const struct lr_coincidence_masks *masks; /* internal, as the next */
+    const struct lr_angles *angles;
 } lr_lors;
 
 typedef struct lr_lor { /* one LOR, spelled out */
@@ -44,12 +45,17 @@ typedef struct lr_lor { /* one LOR, spelled out */
 /* Which LORs a projection concerns, and in which order their values stand. All zero: every LOR.
  * lors != NULL:  these LORs, ascending and without repeats.
  * pairs != NULL: all LORs of these module pairs (indices in lr_lors.pairs, ascending), one pair
- *                after the other. At most one of the two is set; arrays are the caller's. */
+ *                after the other. At most one of the two is set; arrays are the caller's.
+ * interleave > 1: of these pairs the LORs alone whose angle (lr_lors_angle), modulo that, is
+ *                interleave_turn. The others keep their place among the values: a forward projection
+ *                leaves a finite number there as it is, or puts another one, and a back-projection
+ *                wants 0 (lr_selection_blank). */
 typedef struct lr_selection {
     const int64_t *lors;
     int64_t num_lors;
     const int32_t *pairs;
     int64_t num_pairs;
+    int interleave, interleave_turn;
 } lr_selection;
 
 /* errors: NULL when no pair of modules is in coincidence, or when the pairs' tables would take more
@@ -89,6 +95,13 @@ LR_API void lr_lors_crystals(const lr_lors *lors, int64_t lor, int32_t crystals[
 
 /* Whether the coincidence rules let this LOR count. */
 LR_API bool lr_lors_in_coincidence(const lr_lors *lors, int64_t lor);
+
+/* The angle of a LOR, 0 .. lr_lors_num_angles - 1: the places of its two crystals around the axis, counted
+ * through all modules, added up modulo their number. As in a view of a sinogram, LORs of one angle are
+ * parallel in a ring, and nearly so elsewhere; the next angle is turned by half a crystal's step.
+ * Histo-images: -1, and no angle. */
+LR_API int lr_lors_angle(const lr_lors *lors, int64_t lor);
+LR_API int lr_lors_num_angles(const lr_lors *lors);
 
 /* One number per LOR, dense or sparse.
  * dense:  index == NULL, count == lors->count.
@@ -133,8 +146,13 @@ typedef struct lr_lor_source {
     void *user; /* get == NULL: no source */
 } lr_lor_source;
 
-/* How many LORs, and with them values, a selection has. selection NULL: all. */
+/* How many values a selection has: those of its LORs, and of what is interleaved with them. selection
+ * NULL: all. */
 LR_API int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection);
+
+/* Sets to 0 what `values`, [lr_selection_count] in the selection's order, have of LORs that are only
+ * interleaved with it. */
+LR_API void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values);
 
 #ifdef __cplusplus
 }

@@ -111,7 +111,11 @@ typedef struct lr_recon_params {
     const int32_t
         *subset_of; /* [pairs of the operator's layout] the subset of each, 0 .. subsets - 1,
                                  none of them empty: they are visited by their numbers then. NULL = as
-                                 lr_osem_subsets deals, in the order of their bits read backwards */
+                                 lr_osem_interleave and lr_osem_subsets make them, in the order of
+                                 lr_osem_visits */
+    int interleave; /* where subset_of is given: above 0, it says the group of each pair, 0 .. subsets /
+                       interleave - 1; subset k has the LORs of group k / interleave at the angles
+                       (lr_lors_angle) k % interleave modulo that, and is visited as lr_osem_visits says */
     bool
         without_fit; /* iterations need not tell how well data are explained (lr_iteration.has_fit):
                          a device that can do a whole update by itself then does */
@@ -132,8 +136,8 @@ typedef struct lr_recon_params {
     const lr_progress *progress;
 } lr_recon_params;
 
-/* Updates the image with the LORs of one subset after the other, each with its own sensitivity. A
- * subset is a set of whole module pairs; subsets are balanced: LORs and directions are spread evenly.
+/* Updates the image with the LORs of one subset after the other, each with its own sensitivity. Subsets
+ * see the object evenly (lr_osem_interleave).
  *
  * Voxels that a subset does not see keep their value in it. A subset whose counts the image does
  * not reach, or that has none, is passed over, with a warning.
@@ -155,7 +159,7 @@ typedef struct lr_recon_params {
  * in iterations done of all; before that for each sensitivity, in subsets.
  * errors: LR_FAILED for an image that grows beyond the largest number, or of RAMLA beyond what counts
  * explain; LR_BAD_INPUT for negative or non-finite data, or when no counts are reached in a whole
- * iteration; LR_USAGE for sizes that do not match, more subsets than module pairs, a pair whose subset
+ * iteration; LR_USAGE for sizes that do not match, more subsets than there are LORs for, a pair whose subset
  * does not exist, a subset without pairs, an additive term of both kinds, a relaxation that is negative or not finite, or one that the algorithm has not,
  * a prior likewise. */
 LR_API lr_status lr_recon(const lr_recon_params *params, lr_vector *image);
@@ -167,8 +171,8 @@ LR_API double lr_ramla_relaxation(int subsets);
 
 /* Several ranks (lr_recon_params.comm): each has an operator, data, factors and additive term of LORs, views
  * or events of its own (lr_partition), which together are all; everything else of the params is the same on
- * all ranks, additive_sum too, which is of all. subset_of is of this rank's pairs, numbered in the order of
- * visits (lr_osem_visits); a rank may be without some subset. Operators of list mode share the sensitivity
+ * all ranks, additive_sum too, which is of all. subset_of is of this rank's pairs; a rank may be without
+ * some subset. Operators of list mode share the sensitivity
  * (lr_listmode_params.sensitivity_parts). Back-projections are summed over the ranks, each rank updates its
  * slab of the image, and all get the image: the iterates of one process but for the rounding of sums. BSREM,
  * whose prior looks at neighbours, is updated whole by every rank. What an iteration tells is of all ranks,
@@ -281,15 +285,24 @@ typedef struct lr_mlem_params {
 /* lr_osem with one subset. */
 LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 
-/* Subset of each module pair: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
- * Neighbouring subsets see from neighbouring directions; lr_osem visits them in the order of their
- * numbers' bits read backwards: 0 4 2 6 1 5 3 for seven. docs/method/common.md, "Subsets", says how
+/* How many times LORs must be interleaved by their angle (lr_lors_angle) for so many subsets to see the
+ * object evenly: a divisor of their number; 1 where whole module pairs do. Lines through points between the
+ * modules tell, which is said in the log. docs/method/common.md, "Subsets". Histo-images: 1.
+ * errors: 0, logged: LR_USAGE where some subset would have no LOR. */
+LR_API int lr_osem_interleave(const lr_lors *lors, int subsets, const lr_log *log);
+
+/* Deals whole module pairs: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
+ * Neighbouring subsets see from neighbouring directions. docs/method/common.md, "Subsets", says how
  * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
  * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
 LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
 
-/* The subsets in the order of visits: order[n] is visited n-th. [subsets] */
+/* The subsets in the order of visits: order[n] is visited n-th, [subsets]. Each is far from those before, as
+ * Herman and Meyer ask (Algebraic reconstruction techniques can be made computationally efficient, IEEE
+ * Trans. Med. Imag. 12, 1993), by steps of the golden section: the nearest number that meets all. Their own
+ * order, by prime factors, takes subsets of a prime number one after the other, and those of even angles before
+ * odd ones, between which they lie. */
 LR_API void lr_osem_visits(int subsets, int32_t *order);
 
 #ifdef __cplusplus

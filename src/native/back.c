@@ -26,7 +26,8 @@ struct source {
 
 struct window {
     struct lr_native *native;
-    const float *values; /* the caller's; NULL: 1 */
+    const float *values;           /* the caller's; NULL: 1 */
+    const lr_selection *list_part; /* which LORs of its pairs; NULL = all */
     struct lr_pair_window part;
     int64_t held;           /* values that need memory */
     struct source *sources; /* [list->num] */
@@ -78,15 +79,20 @@ static int64_t max_held(const struct window *window, int64_t limit_bytes)
 }
 
 /* values: of the pair, NULL: 1. */
-static void load(const struct lr_native_scene *scene, int64_t index, const float *values,
-                 float *blocks)
+static void load(const struct window *window, int64_t index, const float *values, float *blocks)
 {
+    const struct lr_native_scene *scene = &window->native->scene;
+    const struct lr_native_range range = lr_native_whole_pair(scene, index, window->list_part);
     const struct lr_native_pair *pair = &scene->pairs[index];
     const struct lr_native_module *i = &scene->modules[pair->i], *j = &scene->modules[pair->j];
     const int64_t crystals = (int64_t)j->num_columns * j->num_cells;
     const bool is_full = lr_native_mask_is_full(scene, index);
     for (int ci = 0; ci < i->num_columns; ci++) {
         for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&range, ci, cj)) { /* nobody reads these */
+                blocks += i->num_cells * j->num_cells;
+                continue;
+            }
             for (int q = 0; q < i->num_cells; q++) {
                 const int64_t row = lr_native_crystal(i, ci, q) * crystals;
                 for (int s = 0; s < j->num_cells; s++) {
@@ -120,7 +126,7 @@ static lr_status load_job(void *user, int64_t job, struct lr_native_view *view)
     /* Values are held for every pair of the window or, where they are 1, need not be found. */
     const float *values =
         window->values != NULL ? window->values + window->part.first_value + source->first : NULL;
-    load(scene, pair, values, blocks);
+    load(window, pair, values, blocks);
     source->blocks = blocks;
     source->step = lr_native_block_size(scene, pair);
     return LR_OK;
@@ -189,7 +195,7 @@ static lr_status gather_job(void *user, int64_t job, struct lr_native_view *view
         const int64_t pair = lr_pair_window_pair(&window->part, k);
         const struct lr_native_visit visit = {
             .pair = pair,
-            .range = lr_native_whole_pair(scene, pair),
+            .range = lr_native_whole_pair(scene, pair, window->list_part),
             .take = gather,
             .user = &target,
         };
@@ -244,6 +250,7 @@ lr_status lr_native_back(struct lr_native *native, const struct lr_native_pairs 
     struct window window = {
         .native = native,
         .part = lr_pair_window_begin(native->scene.params.lors, list->pairs, list->num),
+        .list_part = list->part,
         .values = values};
     window.jobs_per_row = (native->scene.num_voxels[0] + JOB_VOXELS - 1) / JOB_VOXELS;
     window.sources = lr_alloc(list->num, sizeof(*window.sources), "pairs of modules", log);

@@ -16,9 +16,9 @@
 static struct lr_native_pairs pairs_of(const struct lr_native *native, const lr_selection *part)
 {
     if (part == NULL) {
-        return (struct lr_native_pairs){NULL, native->scene.params.lors->num_pairs};
+        return (struct lr_native_pairs){.num = native->scene.params.lors->num_pairs};
     }
-    return (struct lr_native_pairs){part->pairs, part->num_pairs};
+    return (struct lr_native_pairs){part->pairs, part->num_pairs, part};
 }
 
 static lr_status forward(void *self, const lr_selection *part, const lr_vector *image,

@@ -185,6 +185,10 @@ static void store(const struct forward *forward, const struct lr_native_visit *v
     const bool is_full = lr_native_mask_is_full(scene, visit->pair);
     for (int ci = visit->range.begin[0]; ci < visit->range.end[0]; ci++) {
         for (int cj = 0; cj < j->num_columns; cj++) {
+            if (!lr_native_takes(&visit->range, ci, cj)) {
+                sums += i->num_cells * j->num_cells;
+                continue;
+            }
             for (int q = 0; q < i->num_cells; q++) {
                 float *row = values + lr_native_crystal(i, ci, q) * crystals;
                 for (int s = 0; s < j->num_cells; s++, sums++) {
@@ -230,12 +234,14 @@ static lr_status project_job(void *user, int64_t number, struct lr_native_view *
     struct target target = {.num_blocks = (int64_t)(job->end - job->begin) * num_j,
                             .first_block = (int64_t)job->begin * num_j,
                             .block_size = lr_native_block_size(scene, pair)};
-    const struct lr_native_visit visit = {
+    struct lr_native_visit visit = {
         .pair = pair,
-        .range = {{job->begin, 0}, {job->end, num_j}},
+        .range = lr_native_whole_pair(scene, pair, forward->list->part),
         .take = scatter,
         .user = &target,
     };
+    visit.range.begin[0] = job->begin;
+    visit.range.end[0] = job->end;
     lr_status status = open_target(&target, scene) ? LR_OK : LR_FAILED;
     status = status == LR_OK ? visit_columns(forward, view, &visit) : status;
     if (status == LR_OK) {

@@ -231,8 +231,8 @@ static void meet_roles(struct meeting *meeting, const struct lr_native_side side
     const struct entry *entries = meeting->lors->entries;
     const struct entry *first = &entries[group[0]];
     const struct lr_native_crossing crossing = lr_native_cross(sides, meeting->i_is_primary);
-    const struct lr_native_range range = {{first->columns[0], first->columns[1]},
-                                          {first->columns[0] + 1, first->columns[1] + 1}};
+    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
+                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
     const int num = lr_native_find_strips(view->scene, &crossing, &range, view->strips);
     if (num == 0) {
         return;
@@ -290,8 +290,8 @@ static void meet_group(struct meeting *meeting, int64_t number, const int betwee
     const struct lr_native_scene *scene = meeting->view->scene;
     const int64_t group[2] = {lors->groups[number], lors->groups[number + 1]};
     const struct entry *first = &lors->entries[group[0]];
-    const struct lr_native_range range = {{first->columns[0], first->columns[1]},
-                                          {first->columns[0] + 1, first->columns[1] + 1}};
+    const struct lr_native_range range = {.begin = {first->columns[0], first->columns[1]},
+                                          .end = {first->columns[0] + 1, first->columns[1] + 1}};
     const struct lr_native_hull hull = lr_native_make_hull(scene, first->pair, &range);
     int rows[2], columns[2];
     lr_native_hull_rows(scene, &hull, rows);

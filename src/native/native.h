@@ -18,6 +18,7 @@ struct lr_native {
 struct lr_native_pairs {
     const int32_t *pairs;
     int64_t num;
+    const lr_selection *part; /* which of their LORs are projected; NULL = all */
 };
 
 static inline int64_t lr_native_pair_at(const struct lr_native_pairs *list, int64_t k)

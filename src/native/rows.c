@@ -210,8 +210,8 @@ static lr_status add_pair(const struct stretch *stretch, struct lr_native_view *
     const struct lr_native_module *j = &scene->modules[pair->j];
     const int64_t *offsets = scene->params.lors->offsets;
     const double scale = 1.0 / lr_rows_per_row(stretch->rows);
-    const struct lr_native_visit visit = {target->pair, lr_native_whole_pair(scene, target->pair),
-                                          add, target};
+    const struct lr_native_visit visit = {
+        target->pair, lr_native_whole_pair(scene, target->pair, NULL), add, target};
     target->crystals_j = (int64_t)j->num_columns * j->num_cells;
     target->is_dense = offsets[target->pair + 1] - offsets[target->pair] <= stretch->most_dense;
     target->is_full = lr_native_mask_is_full(scene, target->pair);

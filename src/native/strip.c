@@ -228,9 +228,11 @@ int64_t lr_native_max_strips(const struct lr_native_scene *scene)
                                                : most * scene->params.rays;
 }
 
-static int exact_strips(const struct lr_native_crossing *crossing, const int along_a[2],
-                        const int along_b[2], struct lr_native_strip *strips)
+static int exact_strips(const struct lr_native_crossing *crossing,
+                        const struct lr_native_range *range, const int along_a[2],
+                        struct lr_native_strip *strips)
 {
+    const int of_b = crossing->i_is_primary ? 1 : 0;
     const struct lr_native_module *a = crossing->primary.module;
     const int most = 2 * (a->num_columns + crossing->secondary.module->num_columns);
     int num = 0, pairs = 0;
@@ -238,9 +240,12 @@ static int exact_strips(const struct lr_native_crossing *crossing, const int alo
         int between[2];
         const double u = column_middle(a, p);
         secondary_columns(crossing, u - 0.5 * a->face, u + 0.5 * a->face, between);
-        const int begin = between[0] > along_b[0] ? between[0] : along_b[0];
-        const int end = between[1] < along_b[1] ? between[1] : along_b[1];
+        const int begin = between[0] > range->begin[of_b] ? between[0] : range->begin[of_b];
+        const int end = between[1] < range->end[of_b] ? between[1] : range->end[of_b];
         for (int r = begin; r < end && pairs < most; r++) {
+            if (!lr_native_takes(range, of_b == 1 ? p : r, of_b == 1 ? r : p)) {
+                continue;
+            }
             const int found = exact_strip(crossing, p, r, &strips[num]);
             num += found;
             pairs += found > 0;
@@ -269,7 +274,8 @@ static int keep_range(const struct lr_native_range *range, struct lr_native_stri
     for (int k = 0; k < num; k++) {
         const struct lr_native_strip *strip = &strips[k];
         if (strip->ci >= range->begin[0] && strip->ci < range->end[0] &&
-            strip->cj >= range->begin[1] && strip->cj < range->end[1]) {
+            strip->cj >= range->begin[1] && strip->cj < range->end[1] &&
+            lr_native_takes(range, strip->ci, strip->cj)) {
             strips[kept++] = *strip;
         }
     }
@@ -287,7 +293,7 @@ int lr_native_find_strips(const struct lr_native_scene *scene,
     along_a[0] = along_a[0] > range->begin[a] ? along_a[0] : range->begin[a];
     along_a[1] = along_a[1] < range->end[a] ? along_a[1] : range->end[a];
     if (scene->params.mode == LR_MODE_EXACT) {
-        return exact_strips(crossing, along_a, wanted_b, strips);
+        return exact_strips(crossing, range, along_a, strips);
     }
     return keep_range(range, strips, sampled_strips(scene, crossing, along_a, strips));
 }

@@ -50,10 +50,21 @@ bool lr_native_sees(const struct lr_native_scene *scene, int64_t pair, const dou
 
 struct lr_native_crossing lr_native_cross(const struct lr_native_side sides[2], bool i_is_primary);
 
-/* Columns of the pair's module i, begin <= ci < end, and of j. */
+/* Columns of the pair's module i, begin <= ci < end, and of j; of these those that are `turn` modulo
+ * `interleave` by their angle, whose number is that of columns 0 and 0, step[0] ci and step[1] cj added up
+ * modulo `angles`. */
 struct lr_native_range {
     int begin[2], end[2];
+    int interleave, turn; /* interleave 0: all */
+    int first, step[2], angles;
 };
+
+static inline bool lr_native_takes(const struct lr_native_range *range, int ci, int cj)
+{
+    return range->interleave == 0 || (range->first + range->step[0] * ci + range->step[1] * cj) %
+                                             range->angles % range->interleave ==
+                                         range->turn;
+}
 
 /* Upper bound of the strips of one crossing. */
 int64_t lr_native_max_strips(const struct lr_native_scene *scene);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/angles.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -261,9 +262,28 @@ bool lr_native_sums_row(int y)
     return (y + 1) % ROWS_OF_SUMS == 0;
 }
 
-struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair)
+struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
+                                            const lr_selection *part)
 {
     const struct lr_native_pair *at = &scene->pairs[pair];
-    return (struct lr_native_range){
-        {0, 0}, {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
+    const int modules[2] = {at->i, at->j};
+    struct lr_native_range range = {
+        .end = {scene->modules[at->i].num_columns, scene->modules[at->j].num_columns}};
+    if (part == NULL || part->interleave <= 1) {
+        return range;
+    }
+    range.interleave = part->interleave;
+    range.turn = part->interleave_turn;
+    range.angles = scene->params.lors->angles->count;
+    for (int n = 0; n < 2; n++) {
+        const struct lr_native_module *module = &scene->modules[modules[n]];
+        const struct lr_module_places *places = &scene->params.lors->angles->modules[modules[n]];
+        const int *crystals = scene->params.scanner->modules[modules[n]].crystals;
+        if ((module->step != 1) != places->is_v || crystals[places->is_v] != module->num_columns) {
+            range.interleave = 0; /* a column has crystals of all places */
+        }
+        range.first += places->first;
+        range.step[n] = places->step;
+    }
+    return range;
 }

@@ -86,8 +86,9 @@ lr_status lr_native_ask(struct lr_native_view *view);
 lr_status lr_native_visit_column(struct lr_native_view *view, const struct lr_native_visit *visit,
                                  const struct lr_native_column *column);
 
-/* All crystal columns of a pair. */
-struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair);
+/* All crystal columns of a pair that have LORs of the part; NULL: all. */
+struct lr_native_range lr_native_whole_pair(const struct lr_native_scene *scene, int64_t pair,
+                                            const lr_selection *part);
 
 /* Forward sums are floats, as vectors of them are fast, and a float loses more and more of what is added to it. So
  * they go on to doubles behind some columns of points: each one where cells are few, and so have many terms,

@@ -33,6 +33,8 @@ static lr_selection cut_window(const lr_lors *lors, const lr_selection *part, in
     (void)lr_pair_window_next(&pairs, most);
     window.pairs = part->pairs + begin;
     window.num_pairs = pairs.end - begin;
+    window.interleave = part->interleave;
+    window.interleave_turn = part->interleave_turn;
     return window;
 }
 
@@ -44,12 +46,29 @@ struct sum {
     int64_t done, num_values;
 };
 
-/* 1 for each of so many LORs, times their factors. */
+/* Through single precision. */
+static lr_status blank(const struct lr_operator *op, const lr_selection *part, lr_vector *values)
+{
+    float *kept = lr_alloc(values->count, sizeof(*kept), "a window of LORs", op->params.log);
+    lr_vector host = lr_vector_of_floats(kept, values->count);
+    lr_status status = kept != NULL ? lr_vector_copy(values, &host) : LR_FAILED;
+    if (status == LR_OK) {
+        lr_selection_blank(op->params.lors, part, kept);
+        status = lr_vector_copy(&host, values);
+    }
+    free(kept);
+    return status;
+}
+
+/* 1 for each of the LORs among so many, times their factors. */
 static lr_status make_ones(const struct lr_operator *op, const lr_selection *part, int64_t count,
                            lr_vector *values)
 {
     LR_TRY(lr_make_numbers(op, "LOR data in the backend's precision", count, values));
-    const lr_status status = lr_vector_fill(values, 1.0);
+    lr_status status = lr_vector_fill(values, 1.0);
+    if (status == LR_OK && part != NULL && part->interleave > 1) {
+        status = blank(op, part, values);
+    }
     return status == LR_OK ? lr_scaling_apply_once(op, part, values) : status;
 }
 
@@ -117,8 +136,8 @@ static lr_status sum_all(const struct lr_operator *op, lr_vector *image)
 /* A^T n of a part, in the backend's precision. */
 static lr_status sum_part(struct lr_operator *op, const lr_selection *part, lr_vector *image)
 {
-    return lr_has_factors(op) ? sum_windows(op, part, image)
-                              : lr_project_back_part(op, part, NULL, image);
+    return lr_has_factors(op) || part->interleave > 1 ? sum_windows(op, part, image)
+                                                      : lr_project_back_part(op, part, NULL, image);
 }
 
 /* Every module pair: all LORs as a part. */

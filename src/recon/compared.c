@@ -72,10 +72,13 @@ static lr_status gather_values(const struct lr_compared *compared, const struct 
         memcpy(to, from, (size_t)subset->num_values * sizeof(*to));
         return LR_OK;
     }
-    if (data == NULL) {
-        return read_source(compared, subset, to);
+    LR_TRY(data == NULL ? read_source(compared, subset, to) : LR_OK);
+    if (data != NULL) {
+        gather(subset, data, to);
     }
-    gather(subset, data, to);
+    if (which == MEASURED) { /* LORs between those of the subset explain nothing and add nothing */
+        lr_selection_blank(compared->subsets->lors, &subset->pairs, to);
+    }
     return LR_OK;
 }
 
@@ -90,7 +93,8 @@ static const float *find_array(const struct lr_compared *compared, const struct 
     if (compared->subsets->is_sparse) {
         return which == MEASURED ? subset->measured : subset->additive;
     }
-    if (data == NULL || data->index != NULL || (subset->runs != NULL && subset->num_runs != 1)) {
+    if (data == NULL || data->index != NULL || (subset->runs != NULL && subset->num_runs != 1) ||
+        (which == MEASURED && compared->subsets->interleave > 1)) {
         return NULL;
     }
     return data->values + (subset->runs != NULL ? subset->runs[0].first : 0);

@@ -399,6 +399,7 @@ lr_status lr_recon_distributed(const lr_distributed_params *params, lr_vector *i
     lr_recon_params recon = params->recon;
     LR_TRY(lr_comm_fail(recon.comm, check_params(params, image)));
     recon.subset_of = NULL;
+    recon.interleave = 0;
     struct distributed d = {.params = &recon,
                             .place = lr_operator_place(recon.op),
                             .from = params->from,

@@ -12,7 +12,7 @@ static lr_status sum_additive(struct lr_compared *compared, double *sum)
     const struct lr_subsets *subsets = compared->subsets;
     const bool of_events = lr_operator_get_info(subsets->params->op)->of_events;
     *sum = of_events ? subsets->params->additive_sum : subsets->additive_counts;
-    if (subsets->is_sparse || of_events) {
+    if (subsets->is_sparse || subsets->interleave > 1 || of_events) {
         return LR_OK;
     }
     for (int k = 0; k < subsets->count; k++) {

@@ -450,11 +450,11 @@ static double sum_before(const struct outcome *outcome)
     return outcome->before.sums.product;
 }
 
-/* Of sparse data and events estimates are known where counts are; those of all LORs add up to the
- * sensitivity times the image. */
+/* Estimates of sparse data and events are known where counts are, and of interleaved LORs among others;
+ * those of all LORs add up to the sensitivity times the image. */
 static bool estimates_by_sensitivity(const struct recon *recon)
 {
-    return recon->subsets.is_sparse || recon->info->of_events;
+    return recon->subsets.is_sparse || recon->info->of_events || recon->subsets.interleave > 1;
 }
 
 static lr_status add_before(const struct recon *recon, int k, struct outcome *outcome)

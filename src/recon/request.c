@@ -59,26 +59,31 @@ static lr_status check_iterations(const lr_recon_params *params)
 static lr_status check_subsets(const lr_recon_params *params, const lr_lors *lors)
 {
     const bool is_many = lr_comm_get_info(params->comm).size > 1;
-    const bool is_wrong = params->subsets < 0 || (!is_many && params->subsets > lors->num_pairs);
-    if (is_many && params->subsets > 1 && params->subset_of == NULL) {
+    const bool of_events = lr_operator_get_info(params->op)->of_events;
+    const int subsets = params->subsets, interleave = params->interleave;
+    if (is_many && subsets > 1 && params->subset_of == NULL) {
         return lr_error(params->log, LR_USAGE,
                         "where several ranks reconstruct together, subset_of must say to which of "
                         "the %d subsets this rank's pairs belong",
-                        params->subsets);
+                        subsets);
     }
-    const bool of_events = lr_operator_get_info(params->op)->of_events;
-    if (is_wrong && lors->scanner == NULL) {
+    if (subsets < 0 || (!is_many && lors->scanner == NULL && subsets > lors->num_pairs)) {
         return lr_error(params->log, LR_USAGE,
                         "%d subsets: they are made of %s, of which there are %lld; give 1 to "
                         "that many",
-                        params->subsets, of_events ? "ranges of events" : "views",
+                        subsets,
+                        of_events               ? "ranges of events"
+                        : lors->scanner == NULL ? "views"
+                                                : "LORs of module pairs",
                         (long long)lors->num_pairs);
     }
-    if (is_wrong) {
-        return lr_error(params->log, LR_USAGE,
-                        "%d subsets: they are made of whole module pairs, of which %s has %lld in "
-                        "coincidence; give 1 to that many",
-                        params->subsets, lors->scanner->name, (long long)lors->num_pairs);
+    if (interleave < 0 || (interleave > 1 && lors->scanner == NULL) ||
+        (interleave > 0 && subsets % interleave != 0)) {
+        return lr_error(
+            params->log, LR_USAGE,
+            "%d subsets of LORs interleaved %d-fold: give a divisor of their number, and 1 "
+            "for histo-images",
+            subsets, interleave);
     }
     return LR_OK;
 }

@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/lor_check.h"
+#include "model/lors/pair_window.h"
 #include "recon/lor_cursor.h"
 
 #include <float.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,94 +20,125 @@ static const char *const what = "the subsets";
 
 /* --- which pairs --- */
 
-/* Lists the module pairs of each subset, in ascending order. */
-static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *subset_of)
+static struct lr_subset *subset_at(const struct lr_subsets *subsets, int group, int turn)
+{
+    return &subsets->list[group * subsets->interleave + turn];
+}
+
+/* Lists the module pairs of each group of subsets, in ascending order. */
+static lr_status list_pairs(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const int64_t num_pairs = subsets->lors->num_pairs;
     for (int64_t pair = 0; pair < num_pairs; pair++) {
-        subsets->list[subset_of[pair]].pairs.num_pairs++;
+        subset_at(subsets, group_of[pair], 0)->pairs.num_pairs++;
     }
-    for (int k = 0; k < subsets->count; k++) {
+    for (int k = 0; k < subsets->count; k += subsets->interleave) {
         struct lr_subset *subset = &subsets->list[k];
         subset->pair_list = lr_alloc(subset->pairs.num_pairs, sizeof(*subset->pair_list), what,
                                      subsets->params->log);
         if (subset->pair_list == NULL) {
             return LR_FAILED;
         }
-        subset->pairs.pairs = subset->pair_list;
         subset->pairs.num_pairs = 0;
     }
     for (int64_t pair = 0; pair < num_pairs; pair++) {
-        struct lr_subset *subset = &subsets->list[subset_of[pair]];
+        struct lr_subset *subset = subset_at(subsets, group_of[pair], 0);
         subset->pair_list[subset->pairs.num_pairs++] = (int32_t)pair;
+    }
+    for (int k = 0; k < subsets->count; k++) {
+        const int turn = k % subsets->interleave;
+        const struct lr_subset *first = &subsets->list[k - turn];
+        subsets->list[k].pairs = (lr_selection){.pairs = first->pair_list,
+                                                .num_pairs = first->pairs.num_pairs,
+                                                .interleave = subsets->interleave,
+                                                .interleave_turn = turn};
     }
     return LR_OK;
 }
 
-/* Numbers by their bits read backwards: each visit is far from the ones before. */
+static int common_divisor(int a, int b)
+{
+    return b == 0 ? a : common_divisor(b, a % b);
+}
+
 void lr_osem_visits(int count, int32_t *order)
 {
-    int bits = 0, filled = 0;
-    while (1 << bits < count) {
-        bits++;
+    const double golden = 0.38196601125010515;
+    int step = 1;
+    for (int k = 1; k < count; k++) {
+        const bool is_nearer = fabs(k - golden * count) < fabs(step - golden * count);
+        step = is_nearer && common_divisor(count, k) == 1 ? k : step;
     }
-    for (int n = 0; n < 1 << bits; n++) {
-        int backwards = 0;
-        for (int k = 0; k < bits; k++) {
-            backwards |= (n >> k & 1) << (bits - 1 - k);
-        }
-        if (backwards < count) {
-            order[filled++] = backwards;
-        }
+    for (int n = 0; n < count; n++) {
+        order[n] = (int32_t)((int64_t)n * step % count);
     }
 }
 
 /* --- dense data: every LOR of the pairs --- */
 
-static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
-{
-    return lors->offsets[pair + 1] - lors->offsets[pair];
-}
-
+/* Pairs that follow each other are one run. */
 static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
 {
-    for (int64_t k = 0; k < subset->num_runs; k++) {
+    struct lr_lor_run *run = NULL;
+    for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
         const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = num_lors_of(lors, pair);
-        subset->runs[k] = (struct lr_lor_run){lors->offsets[pair], subset->num_values, count};
+        const int64_t count = lr_pair_size(lors, pair);
+        if (run == NULL || run->first + run->count != lors->offsets[pair]) {
+            run = &subset->runs[subset->num_runs++];
+            *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
+        }
+        run->count += count;
         subset->num_values += count;
     }
 }
 
-static lr_status sum_dense(const lr_lor_data *data, const struct lr_subset *subset, double *sum)
+/* Counts of its LORs. */
+static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *subset)
 {
-    for (int64_t n = 0; n < subset->num_runs; n++) {
-        const struct lr_lor_run *run = &subset->runs[n];
-        const lr_vector values = lr_vector_of_floats(data->values + run->first, run->count);
-        lr_vector_sums sums;
-        LR_TRY(lr_vector_add_up(&values, NULL, &sums));
-        *sum += sums.sum;
+    const lr_lor_data *data = subsets->params->data;
+    float *values = NULL;
+    lr_status status = LR_OK;
+    for (int64_t k = 0; status == LR_OK && k < subset->pairs.num_pairs; k++) {
+        const int32_t pair = subset->pairs.pairs[k];
+        const int64_t count = lr_pair_size(subsets->lors, pair);
+        lr_vector of_pair = lr_vector_of_floats(data->values + subsets->lors->offsets[pair], count);
+        lr_vector_sums sums = {0};
+        if (subsets->interleave > 1) {
+            float *room = lr_resize(values, count, sizeof(*values), what, subsets->params->log);
+            status = room != NULL ? LR_OK : LR_FAILED;
+            values = room != NULL ? room : values;
+            if (status == LR_OK) {
+                lr_selection one = subset->pairs;
+                one.pairs += k;
+                one.num_pairs = 1;
+                memcpy(values, of_pair.values, (size_t)count * sizeof(*values));
+                lr_selection_blank(subsets->lors, &one, values);
+                of_pair = lr_vector_of_floats(values, count);
+            }
+        }
+        status = status == LR_OK ? lr_vector_add_up(&of_pair, NULL, &sums) : status;
+        subset->counts += sums.sum;
     }
-    return LR_OK;
+    free(values);
+    return status;
 }
 
 static lr_status cut_dense(struct lr_subsets *subsets, struct lr_subset *subset)
 {
-    const lr_lors *lors = subsets->lors;
     subset->projected = subset->pairs;
-    subset->num_runs = subset->pairs.num_pairs;
-    subset->runs = lr_alloc(subset->num_runs, sizeof(*subset->runs), what, subsets->params->log);
+    subset->runs =
+        lr_alloc(subset->pairs.num_pairs, sizeof(*subset->runs), what, subsets->params->log);
     if (subset->runs == NULL) {
         return LR_FAILED;
     }
-    fill_runs(lors, subset);
-    return sum_dense(subsets->params->data, subset, &subset->counts);
+    fill_runs(subsets->lors, subset);
+    return sum_dense(subsets, subset);
 }
 
 /* --- sparse data: LORs with counts --- */
 
 /* Calls for each entry with counts, in order, with the subset it belongs to. */
-static void for_each_count(const struct lr_subsets *subsets, const int32_t *subset_of,
+static void for_each_count(const struct lr_subsets *subsets, const int32_t *group_of,
                            void (*body)(struct lr_subset *subset, int64_t lor, float value))
 {
     const lr_lor_data *data = subsets->params->data;
@@ -115,7 +148,11 @@ static void for_each_count(const struct lr_subsets *subsets, const int32_t *subs
             pair++;
         }
         if (data->values[k] > 0.0f) {
-            body(&subsets->list[subset_of[pair]], data->index[k], data->values[k]);
+            const int turn =
+                subsets->interleave > 1
+                    ? lr_lors_angle(subsets->lors, data->index[k]) % subsets->interleave
+                    : 0;
+            body(subset_at(subsets, group_of[pair], turn), data->index[k], data->values[k]);
         }
     }
 }
@@ -133,10 +170,10 @@ static void take_entry(struct lr_subset *subset, int64_t lor, float value)
     subset->measured[subset->num_values++] = value;
 }
 
-static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *subset_of)
+static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *group_of)
 {
     const lr_log *log = subsets->params->log;
-    for_each_count(subsets, subset_of, count_entry);
+    for_each_count(subsets, group_of, count_entry);
     for (int k = 0; k < subsets->count; k++) {
         struct lr_subset *subset = &subsets->list[k];
         subset->lor_list = lr_alloc(subset->num_values, sizeof(int64_t), what, log);
@@ -148,11 +185,11 @@ static lr_status cut_sparse(struct lr_subsets *subsets, const int32_t *subset_of
             (lr_selection){.lors = subset->lor_list, .num_lors = subset->num_values};
         subset->num_values = 0; /* counted again as they come */
     }
-    for_each_count(subsets, subset_of, take_entry);
+    for_each_count(subsets, group_of, take_entry);
     return LR_OK;
 }
 
-/* --- additive term where data is sparse --- */
+/* --- additive term of LORs that are not all compared --- */
 
 static lr_status check_values(const struct lr_subsets *subsets, const lr_lor_span *span,
                               const float *values)
@@ -212,7 +249,7 @@ static lr_status add_additive(struct lr_subsets *subsets)
     if (params->additive == NULL && params->additive_source.get == NULL) {
         return LR_OK;
     }
-    for (int k = 0; k < subsets->count; k++) {
+    for (int k = 0; subsets->is_sparse && k < subsets->count; k++) {
         LR_TRY(read_additive(subsets, &subsets->list[k]));
     }
     for (int64_t k = 0; params->additive != NULL && k < params->additive->count; k++) {
@@ -242,49 +279,57 @@ static void join_all(struct lr_subsets *subsets)
     }
 }
 
-/* The caller's, by their numbers. */
-static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *subset_of)
+/* The caller's: subsets by their numbers, or groups of them. */
+static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_of)
 {
-    const lr_log *log = subsets->params->log;
+    const lr_recon_params *params = subsets->params;
+    const int num_groups = subsets->count / subsets->interleave;
     for (int64_t pair = 0; pair < subsets->lors->num_pairs; pair++) {
-        if (subset_of[pair] < 0 || subset_of[pair] >= subsets->count) {
-            return lr_error(log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d",
-                            (long long)pair, (int)subset_of[pair], subsets->count - 1);
+        if (group_of[pair] < 0 || group_of[pair] >= num_groups) {
+            return lr_error(params->log, LR_USAGE, "pair %lld belongs to subset %d: give 0 to %d",
+                            (long long)pair, (int)group_of[pair], num_groups - 1);
         }
     }
-    const bool is_many = lr_comm_get_info(subsets->params->comm).size > 1;
-    LR_TRY(list_pairs(subsets, subset_of));
+    LR_TRY(list_pairs(subsets, group_of));
     for (int k = 0; k < subsets->count; k++) {
-        subsets->order[k] = k;
-        if (subsets->list[k].pairs.num_pairs == 0 && !is_many) {
-            return lr_error(log, LR_USAGE, "no pair belongs to subset %d of %d: leave it out", k,
-                            subsets->count);
+        if (subsets->list[k].pairs.num_pairs == 0 && lr_comm_get_info(params->comm).size == 1) {
+            return lr_error(params->log, LR_USAGE,
+                            "no pair belongs to subset %d of %d: leave it out", k, subsets->count);
         }
     }
     return LR_OK;
 }
 
-static lr_status deal_subsets(struct lr_subsets *subsets, int32_t *subset_of)
+static lr_status deal_subsets(struct lr_subsets *subsets, int32_t *group_of)
 {
-    const lr_status dealt = lr_osem_subsets(subsets->lors, subsets->count, subset_of);
+    const lr_status dealt =
+        lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of);
     if (dealt != LR_OK) {
         return lr_error(subsets->params->log, dealt,
                         "no memory to deal %lld module pairs into %d subsets",
                         (long long)subsets->lors->num_pairs, subsets->count);
     }
-    lr_osem_visits(subsets->count, subsets->order);
-    return list_pairs(subsets, subset_of);
+    return list_pairs(subsets, group_of);
 }
 
-static lr_status cut(struct lr_subsets *subsets, int32_t *subset_of)
+static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
-    const int32_t *given = subsets->params->subset_of;
-    if (given != NULL) {
-        memcpy(subset_of, given, (size_t)subsets->lors->num_pairs * sizeof(*subset_of));
+    const lr_recon_params *params = subsets->params;
+    if (params->subset_of != NULL) {
+        memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
+        LR_TRY(take_subsets(subsets, group_of));
+    } else {
+        LR_TRY(deal_subsets(subsets, group_of));
     }
-    LR_TRY(given != NULL ? take_subsets(subsets, subset_of) : deal_subsets(subsets, subset_of));
+    lr_osem_visits(subsets->count, subsets->order);
+    for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count;
+         k++) {
+        subsets->order[k] = k;
+    }
     if (subsets->is_sparse) {
-        LR_TRY(cut_sparse(subsets, subset_of));
+        LR_TRY(cut_sparse(subsets, group_of));
+    }
+    if (subsets->is_sparse || subsets->interleave > 1) {
         LR_TRY(add_additive(subsets));
     }
     for (int k = 0; k < subsets->count; k++) {
@@ -339,9 +384,15 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     if (subsets->list == NULL || subsets->order == NULL) {
         return LR_FAILED;
     }
-    int32_t *subset_of = lr_alloc(info->lors->num_pairs, sizeof(*subset_of), what, log);
-    const lr_status status = subset_of != NULL ? cut(subsets, subset_of) : LR_FAILED;
-    free(subset_of);
+    subsets->interleave = params->subset_of == NULL
+                              ? lr_osem_interleave(info->lors, subsets->count, log)
+                              : (params->interleave > 0 ? params->interleave : 1);
+    if (subsets->interleave == 0) {
+        return LR_USAGE;
+    }
+    int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
+    const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;
+    free(group_of);
     return status == LR_OK ? sum_ranks(subsets) : status;
 }
 

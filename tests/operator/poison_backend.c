@@ -68,7 +68,12 @@ static lr_status project_part(const struct call *call, const lr_vector *in, lr_v
         } else {
             memcpy(pairs, part->pairs, pairs_bytes);
         }
-        const lr_selection copy = {lors, part->num_lors, pairs, part->num_pairs};
+        const lr_selection copy = {.lors = lors,
+                                   .num_lors = part->num_lors,
+                                   .pairs = pairs,
+                                   .num_pairs = part->num_pairs,
+                                   .interleave = part->interleave,
+                                   .interleave_turn = part->interleave_turn};
         status = project(&(struct call){call->poison, &copy, call->forward}, in, out);
     }
     free(lors);

@@ -17,6 +17,7 @@ enum {
     SPLIT_PAIRS = 0,
     SPLIT_FOUR,
     SPLIT_SEVEN,
+    SPLIT_ANGLES,
     SPLIT_LORS,
     NUM_SPLITS,
     NUM_GRIDS = 3,
@@ -221,6 +222,7 @@ static void pick(const struct made *made, const lr_selection *part, const float 
         memcpy(values, all + offset[0], (size_t)(offset[1] - offset[0]) * sizeof(*values));
         values += offset[1] - offset[0];
     }
+    lr_selection_blank(made->lors, part, values - lr_selection_count(made->lors, part));
 }
 
 static void add(float *sum, const float *image, int64_t count)
@@ -278,9 +280,11 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
     pick(made, part, made->whole, sums->wanted);
     memset(sums->values, -1, (size_t)count * sizeof(*sums->values)); /* NaN */
     assert_int_equal(array_forward_part(made->op, part, made->image, sums->values), LR_OK);
+    lr_selection_blank(made->lors, part, sums->values);
     made->what = "forward";
     assert_same(made, sums->values, sums->wanted, count);
     forward_at_place(made, part, sums->values);
+    lr_selection_blank(made->lors, part, sums->values);
     made->what = "forward at the operator's place";
     assert_same(made, sums->values, sums->wanted, count);
     pick(made, part, made->data, sums->values);
@@ -295,6 +299,10 @@ static void check_part(struct made *made, const lr_selection *part, struct sums 
 static int divide(struct made *made, int split)
 {
     const int parts = split == SPLIT_SEVEN ? 7 : split == SPLIT_FOUR ? 4 : 3;
+    if (split == SPLIT_ANGLES) { /* all pairs are in each */
+        memset(made->part_of, 0, (size_t)made->lors->num_pairs * sizeof(*made->part_of));
+        return parts;
+    }
     const int64_t count = split == SPLIT_LORS ? made->lors->count : made->lors->num_pairs;
     if (split == SPLIT_FOUR || split == SPLIT_SEVEN) {
         const int fit = parts < made->lors->num_pairs ? parts : (int)made->lors->num_pairs;
@@ -320,7 +328,11 @@ static void check_split(struct made *made, int split)
     assert_non_null(sums.list);
     const int parts = divide(made, split);
     for (int part = 0; part < parts; part++) {
-        const lr_selection selection = take_part(made, split == SPLIT_LORS, part, sums.list);
+        const bool by_angles = split == SPLIT_ANGLES;
+        lr_selection selection =
+            take_part(made, split == SPLIT_LORS, by_angles ? 0 : part, sums.list);
+        selection.interleave = by_angles ? parts : 0;
+        selection.interleave_turn = by_angles ? part : 0;
         check_part(made, &selection, &sums);
     }
     made->what = "back";

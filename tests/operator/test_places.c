@@ -260,7 +260,7 @@ static void osem_heeds_a_limit_of_memory(void **state)
     const int64_t value_bytes = data->count * (int64_t)sizeof(float);
     assert_true(6 * image_bytes < 3 * value_bytes); /* else the second case holds values, too */
     struct watch watches[3] = {{.is_there = true}, {.is_there = true}, {.is_there = false}};
-    reconstruct_within(bench, data, 6 * image_bytes + 3 * value_bytes, &watches[0], images[0]);
+    reconstruct_within(bench, data, 6 * image_bytes + 4 * value_bytes, &watches[0], images[0]);
     reconstruct_within(bench, data, 6 * image_bytes, &watches[1], images[1]);
     reconstruct_within(bench, data, 5 * image_bytes, &watches[2], images[2]);
     assert_true(watches[0].during.to_device == 0);

@@ -146,21 +146,4 @@ static inline struct matrix read_matrix(const struct session *s)
     return matrix;
 }
 
-/* Subset of each LOR. */
-static inline int32_t *deal(const struct session *s, int subsets)
-{
-    const lr_lors *lors = s->fixture.lors;
-    int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
-    int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
-    assert_true(of_pair != NULL && of_lor != NULL);
-    assert_int_equal(lr_osem_subsets(lors, subsets, of_pair), LR_OK);
-    for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
-        for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
-            of_lor[l] = of_pair[pair];
-        }
-    }
-    free(of_pair);
-    return of_lor;
-}
-
 #endif

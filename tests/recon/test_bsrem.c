@@ -176,12 +176,13 @@ static void update_plain(const struct penalised *p, const struct plain *plain, d
  * differences of neighbours in the gradient. */
 static void test_it_is_the_papers_formula(void **state)
 {
-    static const int orders[3][4] = {{0}, {0, 1}, {0, 2, 1, 3}};
+    int32_t order[4];
     static struct penalised p;
     penalised_init(&p, *state);
     for (int k = 0; k < 3; k++) {
         const int subsets = 1 << k;
-        int32_t *subset_of = deal(&p.s, subsets);
+        lr_osem_visits(subsets, order);
+        int32_t *subset_of = fixture_deal(p.s.fixture.lors, subsets);
         lr_recon_params params = bsrem(&p, 2, subsets);
         params.relaxation = 0.8;
         params.relaxation_fall = 0.5;
@@ -191,7 +192,7 @@ static void test_it_is_the_papers_formula(void **state)
         }
         for (int n = 0; n < 2 * subsets; n++) {
             const struct plain plain = {subset_of, 0.8 / (1.0 + 0.5 * (n / subsets)),
-                                        orders[k][n % subsets], subsets};
+                                        order[n % subsets], subsets};
             update_plain(&p, &plain, p.s.plain);
         }
         assert_int_equal(reconstruct(&params, p.s.image), LR_OK);

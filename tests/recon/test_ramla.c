@@ -90,9 +90,9 @@ static double sum_counts(const struct session *s, const float *additive)
 
 static void run_plain(const struct session *s, const struct plain *plain, double *x)
 {
-    static const int orders[MOST_SUBSETS + 1][MOST_SUBSETS] = {
-        {0}, {0}, {0, 1}, {0, 2, 1}, {0, 2, 1, 3}};
+    int32_t order[MOST_SUBSETS];
     double all_seen = 0.0;
+    lr_osem_visits(plain->subsets, order);
     for (int v = 0; v < NUM_VOXELS; v++) {
         double seen = 0.0;
         for (int64_t l = 0; l < plain->matrix->num_lors; l++) {
@@ -106,8 +106,7 @@ static void run_plain(const struct session *s, const struct plain *plain, double
     }
     for (int n = 0; n < plain->iterations; n++) {
         for (int k = 0; k < plain->subsets; k++) {
-            update_block(s, plain, orders[plain->subsets][k],
-                         plain->relaxation / (1.0 + plain->fall * n), x);
+            update_block(s, plain, order[k], plain->relaxation / (1.0 + plain->fall * n), x);
         }
     }
 }
@@ -120,7 +119,7 @@ static void check_against_plain(struct session *s, const struct matrix *matrix, 
     struct plain plain = {.matrix = matrix,
                           .additive = has_additive ? s->additive : NULL,
                           .own_steps = how[1],
-                          .subset_of = deal(s, subsets),
+                          .subset_of = fixture_deal(s->fixture.lors, subsets),
                           .relaxation = 0.7,
                           .fall = 0.5,
                           .iterations = 3,

@@ -159,17 +159,27 @@ static void test_faults_are_named(void **unused)
     const int64_t lors[] = {4, 9, 9, 7, 756}; /* 21 pairs of 36 */
     const int64_t negative[] = {-1};
     const int32_t pairs[] = {0, 20, 21, 3, 2};
-    const lr_selection both = {lors, 1, pairs, 1};
+    const lr_selection both = {.lors = lors, .num_lors = 1, .pairs = pairs, .num_pairs = 1};
     expect_refusal(&world, both, "one of the two");
-    expect_refusal(&world, (lr_selection){lors, 3, NULL, 0}, "entry 2 of a selection is LOR 9");
-    expect_refusal(&world, (lr_selection){lors + 2, 2, NULL, 0}, "LOR 7 after 9");
-    expect_refusal(&world, (lr_selection){lors + 3, 2, NULL, 0}, "LOR 756: the scanner has 0 to");
-    expect_refusal(&world, (lr_selection){negative, 1, NULL, 0}, "LOR -1");
-    expect_refusal(&world, (lr_selection){NULL, 0, pairs, 3}, "module pair 21: the scanner has 0");
-    expect_refusal(&world, (lr_selection){NULL, 0, pairs + 3, 2}, "module pair 2 after 3");
-    expect_refusal(&world, (lr_selection){NULL, 3, NULL, 0}, "3 LORs needs their list");
-    expect_refusal(&world, (lr_selection){NULL, 0, NULL, 2}, "2 module pairs needs their list");
-    expect_refusal(&world, (lr_selection){lors, -2, NULL, 0}, "-2 LORs");
+    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 3},
+                   "entry 2 of a selection is LOR 9");
+    expect_refusal(&world, (lr_selection){.lors = lors + 2, .num_lors = 2}, "LOR 7 after 9");
+    expect_refusal(&world, (lr_selection){.lors = lors + 3, .num_lors = 2},
+                   "LOR 756: the scanner has 0 to");
+    expect_refusal(&world, (lr_selection){.lors = negative, .num_lors = 1}, "LOR -1");
+    expect_refusal(&world, (lr_selection){.pairs = pairs, .num_pairs = 3},
+                   "module pair 21: the scanner has 0");
+    expect_refusal(&world, (lr_selection){.pairs = pairs + 3, .num_pairs = 2},
+                   "module pair 2 after 3");
+    expect_refusal(&world, (lr_selection){.num_lors = 3}, "3 LORs needs their list");
+    expect_refusal(&world, (lr_selection){.num_pairs = 2}, "2 module pairs needs their list");
+    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = -2}, "-2 LORs");
+    expect_refusal(
+        &world,
+        (lr_selection){.pairs = pairs, .num_pairs = 1, .interleave = 3, .interleave_turn = 3},
+        "part 3 of 3 of interleaved LORs");
+    expect_refusal(&world, (lr_selection){.lors = lors, .num_lors = 1, .interleave = 3},
+                   "part 0 of 3 of interleaved LORs");
     world_finish(&world);
 }
 

@@ -2,6 +2,7 @@
  * Copyright The LORaster authors */
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/angles.h"
 #include "model/lors/place.h"
 #include "model/scanner/coincidence.h"
 
@@ -163,7 +164,8 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
     }
     lors->masks = lr_mask_builder_finish(builder);
     builder = NULL;
-    if (lors->masks == NULL) {
+    lors->angles = lors->masks != NULL ? lr_angles_create(scanner, log) : NULL;
+    if (lors->angles == NULL) {
         goto fail;
     }
     lors->scanner = scanner;
@@ -176,6 +178,9 @@ lr_lors *lr_lors_create_watched(const lr_scanner *scanner, const lr_progress *pr
 fail:
     lr_mask_builder_destroy(builder);
     free_list(&list);
+    if (lors != NULL) {
+        lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
+    }
     free(lors);
     return NULL;
 }
@@ -189,6 +194,7 @@ void lr_lors_destroy(lr_lors *lors)
     free((void *)lors->offsets);
     free((void *)lors->first_pair);
     lr_coincidence_masks_destroy((struct lr_coincidence_masks *)lors->masks);
+    lr_angles_destroy((struct lr_angles *)lors->angles);
     free(lors);
 }
 

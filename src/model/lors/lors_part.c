@@ -4,6 +4,7 @@
  * Some module pairs of a layout as a layout of its own, and data of theirs. */
 #include "base/log.h"
 #include "base/mem.h"
+#include "model/lors/angles.h"
 #include "model/lors/selection.h"
 #include "model/scanner/coincidence.h"
 
@@ -84,8 +85,10 @@ lr_lors *lr_lors_create_part(const lr_lors *all, const lr_selection *part, const
                       .pairs = (const int32_t(*)[2])pairs,
                       .offsets = offsets,
                       .first_pair = first,
-                      .masks = copy_masks(all->masks, part, log)};
-    if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL) {
+                      .masks = copy_masks(all->masks, part, log),
+                      .angles = lr_angles_create(all->scanner, log)};
+    if (pairs == NULL || offsets == NULL || first == NULL || lors->masks == NULL ||
+        lors->angles == NULL) {
         lr_lors_destroy(lors);
         return NULL;
     }

@@ -3,6 +3,7 @@
 #include "model/lors/selection.h"
 
 #include "base/log.h"
+#include "model/lors/angles.h"
 #include "model/lors/pair_window.h"
 
 int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
@@ -20,7 +21,7 @@ int64_t lr_selection_count(const lr_lors *lors, const lr_selection *selection)
     return count;
 }
 
-static lr_status check_lists(const lr_selection *selection, const lr_log *log)
+static lr_status check_lists(const lr_lors *lors, const lr_selection *selection, const lr_log *log)
 {
     if (selection->lors != NULL && selection->pairs != NULL) {
         return lr_error(log, LR_USAGE,
@@ -35,6 +36,16 @@ static lr_status check_lists(const lr_selection *selection, const lr_log *log)
         return lr_error(log, LR_USAGE, "a selection of %lld %s needs their list",
                         (long long)(selection->num_lors + selection->num_pairs),
                         selection->num_lors > 0 ? "LORs" : "module pairs");
+    }
+    const int most = selection->interleave > 1 ? selection->interleave : 1;
+    if (selection->interleave < 0 || selection->interleave_turn < 0 ||
+        selection->interleave_turn >= most ||
+        (most > 1 && (selection->pairs == NULL || lors->angles == NULL))) {
+        return lr_error(
+            log, LR_USAGE,
+            "part %d of %d of interleaved LORs: give 0 to one below their number, and a "
+            "list of a scanner's module pairs",
+            selection->interleave_turn, selection->interleave);
     }
     return LR_OK;
 }
@@ -68,7 +79,7 @@ lr_status lr_selection_check(const lr_lors *lors, const lr_selection *selection,
     if (selection == NULL) {
         return LR_OK;
     }
-    LR_TRY(check_lists(selection, log));
+    LR_TRY(check_lists(lors, selection, log));
     struct listed lor = {.what = "LOR", .before = -1, .end = lors->count};
     for (; lor.at < selection->num_lors; lor.at++) {
         lor.number = selection->lors[lor.at];
@@ -205,4 +216,32 @@ int64_t lr_selection_find(struct lr_selection_finder *finder, int64_t lor)
     const bool found = finder->entry < selection->num_pairs &&
                        lors->offsets[selection->pairs[finder->entry]] <= lor;
     return found ? finder->entry_begin + lor - lors->offsets[selection->pairs[finder->entry]] : -1;
+}
+
+/* --- what is interleaved --- */
+
+static void blank_pair(const lr_lors *lors, const lr_selection *selection, int32_t pair,
+                       float *values)
+{
+    const int i = lors->pairs[pair][0], j = lors->pairs[pair][1];
+    const int *size_i = lors->scanner->modules[i].crystals;
+    const int *size_j = lors->scanner->modules[j].crystals;
+    const struct lr_module_places *places = lors->angles->modules;
+    for (int a = 0; a < size_i[0] * size_i[1]; a++) {
+        const int32_t at = lr_place_of_crystal(&places[i], a % size_i[0], a / size_i[0]);
+        for (int s = 0; s < size_j[1]; s++) {
+            for (int r = 0; r < size_j[0]; r++, values++) {
+                const int32_t sum = at + lr_place_of_crystal(&places[j], r, s);
+                *values = lr_angle_is_in(lors, selection, sum) ? *values : 0.0f;
+            }
+        }
+    }
+}
+
+void lr_selection_blank(const lr_lors *lors, const lr_selection *selection, float *values)
+{
+    for (int64_t k = 0; selection->interleave > 1 && k < selection->num_pairs; k++) {
+        blank_pair(lors, selection, selection->pairs[k], values);
+        values += lr_pair_size(lors, selection->pairs[k]);
+    }
 }
