@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "model/lors/lor_check.h"
-#include "model/lors/pair_window.h"
 #include "recon/lor_cursor.h"
 
 #include <float.h>
@@ -76,13 +75,18 @@ void lr_osem_visits(int count, int32_t *order)
 
 /* --- dense data: every LOR of the pairs --- */
 
+static int64_t num_lors_of(const lr_lors *lors, int64_t pair)
+{
+    return lors->offsets[pair + 1] - lors->offsets[pair];
+}
+
 /* Pairs that follow each other are one run. */
 static void fill_runs(const lr_lors *lors, struct lr_subset *subset)
 {
     struct lr_lor_run *run = NULL;
     for (int64_t k = 0; k < subset->pairs.num_pairs; k++) {
         const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = lr_pair_size(lors, pair);
+        const int64_t count = num_lors_of(lors, pair);
         if (run == NULL || run->first + run->count != lors->offsets[pair]) {
             run = &subset->runs[subset->num_runs++];
             *run = (struct lr_lor_run){lors->offsets[pair], subset->num_values, 0};
@@ -100,7 +104,7 @@ static lr_status sum_dense(const struct lr_subsets *subsets, struct lr_subset *s
     lr_status status = LR_OK;
     for (int64_t k = 0; status == LR_OK && k < subset->pairs.num_pairs; k++) {
         const int32_t pair = subset->pairs.pairs[k];
-        const int64_t count = lr_pair_size(subsets->lors, pair);
+        const int64_t count = num_lors_of(subsets->lors, pair);
         lr_vector of_pair = lr_vector_of_floats(data->values + subsets->lors->offsets[pair], count);
         lr_vector_sums sums = {0};
         if (subsets->interleave > 1) {
