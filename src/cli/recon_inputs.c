@@ -220,7 +220,9 @@ lr_status recon_read_images(struct recon *recon)
     recon->request.prior.kappa = inputs->kappa != NULL ? inputs->kappa->values : NULL;
     CLI_TRY(read_image(&recon->setup, recon->request.truth, &inputs->truth));
     const char *initial = recon->request.initial;
-    const bool is_checkpoint = initial != NULL && common_ends_with(initial, ".h5");
+    const bool is_checkpoint =
+        initial != NULL && (common_ends_with(initial, common_hdf5_endings[0]) ||
+                            common_ends_with(initial, common_hdf5_endings[1]));
     CLI_TRY(is_checkpoint ? read_checkpoint(recon)
                           : read_image(&recon->setup, initial, &inputs->initial));
     return recon_compare_images(recon);

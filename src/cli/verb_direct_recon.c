@@ -204,7 +204,7 @@ static struct request read_request(struct cli_args *args)
     return (struct request){
         .params = {.algorithm = algorithm == RAMLA ? LR_ALGORITHM_RAMLA : LR_ALGORITHM_OSEM,
                    .relaxation = args_number(args, "--relaxation", 0, true),
-                   .relaxation_fall = args_number(args, "--fall", 0, true),
+                   .relaxation_fall = args_number(args, "--fall", 0, false),
                    .iterations = (int)args_int(args, "--iterations", 3, at_least_one),
                    .iterations_before = (int)args_int(args, "--after", 0, at_least_one),
                    .without_fit = true,
@@ -295,7 +295,8 @@ static const struct cli_option algorithm_options[] = {
     {"--after", "N", "of how many iterations --initial is: --fall and numbers go on from there",
      false},
     {"--views-per-block", "N", "default 1 (ramla), 10 (osem)", false},
-    {"--relaxation", "L", "ramla: of the first iteration, up to 1; default 10 / (9 + blocks)",
+    {"--relaxation", "L",
+     "ramla: of the first iteration; above 1 voxels may become 0; default 10 / (9 + blocks)",
      false},
     {"--fall", "F", "ramla: iteration k = 0, 1, ... has L / (1 + F k); default 0", false},
     {0},

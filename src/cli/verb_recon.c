@@ -100,7 +100,7 @@ static void read_algorithm(struct cli_args *args, struct recon_request *request)
     request->relaxation =
         args_number(args, "--relaxation", bsrem ? 1 : lr_ramla_relaxation(request->subsets), true);
     request->own_steps = read_steps(args, request);
-    request->relaxation_fall = args_number(args, "--fall", bsrem ? 0.1 : 0, !bsrem);
+    request->relaxation_fall = args_number(args, "--fall", bsrem ? 0.1 : 0, false);
     if (request->relaxation_fall < 0) {
         args_complain(args, "--fall %s: it must not be negative", args_text(args, "--fall"));
     }
@@ -561,7 +561,8 @@ static const struct cli_option algorithm_options[] = {
     {"--iterations", "N", "default 10; of osem and ramla 3; of bsrem 30", false},
     {"--subsets", "N", "of osem, ramla and bsrem; default 7, of direct 10", false},
     {"--relaxation", "L",
-     "ramla, bsrem: of the first iteration, up to 1; default 1, of ramla with M subsets 10 / (9 + "
+     "ramla, bsrem: of the first iteration; above 1 voxels may become 0; default 1, of "
+     "ramla with M subsets 10 / (9 + "
      "M)",
      false},
     {"--steps", "WHOSE",

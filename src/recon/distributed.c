@@ -301,7 +301,7 @@ static lr_status fill(struct distributed *d, lr_vector *host)
     bool has_activity = false;
     double seen_counts, level;
     LR_TRY(find_sensitivity(d, host, &seen_counts));
-    LR_TRY(lr_find_level(&d->compared, seen_counts, false, &level));
+    LR_TRY(lr_find_level(&d->compared, seen_counts, &level));
     for (int64_t v = 0; v < host->count; v++) {
         values[v] *= initial != NULL ? initial[v] : (float)level;
         has_activity |= values[v] > 0.0f;

@@ -36,15 +36,11 @@ static void check_against_counts(const struct lr_subsets *subsets, double additi
     }
 }
 
-lr_status lr_find_level(struct lr_compared *compared, double seen_counts, bool has_steps,
-                        double *level)
+lr_status lr_find_level(struct lr_compared *compared, double seen_counts, double *level)
 {
     const double counts = compared->subsets->counts, least = 0.01;
     double additive = 0.0;
     *level = 1.0;
-    if (!compared->has_additive && !has_steps) {
-        return LR_OK;
-    }
     if (compared->has_additive) {
         LR_TRY(sum_additive(compared, &additive));
         check_against_counts(compared->subsets, additive);

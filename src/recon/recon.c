@@ -332,8 +332,7 @@ static lr_status start_with(struct recon *recon, lr_vector *host, bool *seen)
 {
     LR_TRY(lr_operator_prepare(recon->params->op, recon->subsets.is_sparse));
     LR_TRY(find_sensitivities(recon, host, seen));
-    LR_TRY(
-        lr_find_level(&recon->compared, recon->seen_counts, recon->rule->has_steps, &recon->level));
+    LR_TRY(lr_find_level(&recon->compared, recon->seen_counts, &recon->level));
     if (recon->rule->is_penalised) {
         LR_TRY(lr_penalty_start(&recon->penalty, recon->subsets.count, recon->level));
     }

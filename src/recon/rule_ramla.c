@@ -92,7 +92,6 @@ static lr_status update(const struct lr_update_step *step)
 
 const struct lr_update_rule lr_rule_ramla = {
     .name = "RAMLA",
-    .has_steps = true,
     .remedy = "leave out voxels that are hardly seen, or take a smaller relaxation",
     .check = check,
     .start = start,

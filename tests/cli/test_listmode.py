@@ -50,6 +50,11 @@ class Listmode(ProgramTest):
                 self.assertEqual(last["measured_counts"], report["events"]["prompts"])
                 # Each subset explains its own events.
                 self.assertAlmostEqual(last["sensitive_counts"] / last["measured_counts"], 1, 3)
+                # So does the image to begin with, whatever the kernel's scale.
+                first = report["iterations"][0]
+                self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 1)
+                self.assertLess(abs(first["log_likelihood"] - last["log_likelihood"]),
+                                20 * first["measured_counts"])
 
     def test_exact_elements_give_the_image_of_counts(self):
         vista = ["--scanner", self.scanner, *GRID, "--samples", "2,2,2"]

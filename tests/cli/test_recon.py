@@ -124,6 +124,11 @@ class ReconTest(ProgramTest):
 
 
 class Osem(ReconTest):
+    def test_the_first_image_gives_the_counts(self):
+        found = self.recon("--data", self.expected_counts(), "--algorithm", "mlem", "--iterations", 1)
+        first = found["iterations"][0]
+        self.assertAlmostEqual(first["estimated_counts"] / first["measured_counts"], 1, 4)
+
     def test_one_subset_is_mlem(self):
         data = self.expected_counts()
         mlem = self.recon("--data", data, "--iterations", 4)
@@ -255,6 +260,17 @@ class Ramla(ReconTest):
         listed = self.values()
         self.recon("--data", self.path("y.h5"), *self.RAMLA)
         self.assert_near(listed, self.values(), 1e-4)
+
+    def test_a_checkpoint_is_an_image_to_begin_with(self):
+        """By either ending of HDF5, and a --fall of 0 is the default one."""
+        more = ["--data", self.expected_counts(), *self.RAMLA, "--iterations"]
+        self.recon(*more, 3)
+        whole = self.values()
+        for name in ("c.h5", "c.hdf5"):
+            self.recon(*more, 2, "--fall", 0, "--checkpoint", self.path(name))
+            found = self.recon(*more, 1, "--initial", self.path(name))
+            self.assertEqual(found["iterations"][0]["number"], 3)
+            self.assertEqual(self.values(), whole)
 
     def test_it_goes_on_where_it_was(self):
         """Four iterations are two, and two more of their image, with the same numbers."""

@@ -22,6 +22,7 @@ struct fixture {
     lr_scanner *scanner;
     lr_lors *lors;
     struct test_log log;
+    double turned_deg; /* clockwise, of the side at the top */
 };
 
 static int set_up(void **state)
@@ -90,11 +91,12 @@ static void promised_events_must_be_there(void **state)
 
 /* --- places and times --- */
 
-/* From the model's own formulas: side 0 at the top, sides and places clockwise. */
-static void model_place(int ring, int place, double at_mm[3])
+/* From the model's own formulas: side 0 at the top, or so many degrees from there, sides and places
+ * clockwise. */
+static void model_place(int ring, int place, double turned_deg, double at_mm[3])
 {
     const double radius_mm = 0.5 * 744.1, spacing_mm = 4.03125, pitch_mm = 5.31556, gap_mm = 2.8;
-    const double phi = 2 * pi * (place / PER_SIDE) / SIDES;
+    const double phi = 2 * pi * (place / PER_SIDE) / SIDES + turned_deg * pi / 180;
     const double along_mm = (place % PER_SIDE - 0.5 * (PER_SIDE - 1)) * spacing_mm;
     const double length_mm = (RINGS - 1) * pitch_mm + (RINGS / PER_UNIT - 1) * gap_mm;
     at_mm[0] = sin(phi) * radius_mm + cos(phi) * along_mm;
@@ -102,20 +104,19 @@ static void model_place(int ring, int place, double at_mm[3])
     at_mm[2] = ring * pitch_mm + ring / PER_UNIT * gap_mm - 0.5 * length_mm;
 }
 
-static void check_place(const lr_scanner *scanner, int crystal, int ring, int place)
+static void check_place(const struct fixture *fixture, int crystal, int ring, int place)
 {
     double is_mm[3], model_mm[3];
-    lr_scanner_hit_centre(scanner, crystal, is_mm);
-    model_place(ring, place, model_mm);
+    lr_scanner_hit_centre(fixture->scanner, crystal, is_mm);
+    model_place(ring, place, fixture->turned_deg, model_mm);
     for (int k = 0; k < 3; k++) {
         assert_true(fabs(is_mm[k] - model_mm[k]) < 1e-3);
     }
 }
 
 /* Every place of a ring, every ring, and every time. */
-static void places_and_times_are_the_models(void **state)
+static void check_all(struct fixture *fixture)
 {
-    struct fixture *fixture = *state;
     enum { COUNT = SIDES * PER_SIDE };
     int16_t numbers[COUNT][COLUMNS];
     for (int k = 0; k < COUNT; k++) {
@@ -136,8 +137,8 @@ static void places_and_times_are_the_models(void **state)
     for (int k = 0; k < COUNT; k++) {
         const lr_event *event = &list->events[k];
         const double edge_mm = list->info.tof_edges_mm[28 - k % 29];
-        check_place(fixture->scanner, event->crystals[0], k % RINGS, k);
-        check_place(fixture->scanner, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
+        check_place(fixture, event->crystals[0], k % RINGS, k);
+        check_place(fixture, event->crystals[1], 7 * k % RINGS, (k + COUNT / 2) % COUNT);
         /* 13.02 ps a step, and 0.149896 mm from the middle a ps; towards a where it was hit first. */
         assert_true(fabs(event->tof_mm + 13 * (k % 29 - 14) * 1.95164890158) < 1e-4);
         assert_true(fabs(event->tof_mm - edge_mm - 0.5 * 13 * 1.95164890158) < 1e-4);
@@ -201,6 +202,45 @@ static void expect(struct fixture *fixture, const char *sentence)
     }
 }
 
+static void places_and_times_are_the_models(void **state)
+{
+    check_all(*state);
+}
+
+/* Where the description of the scanner begins does not matter, but where its modules stand does. */
+static void place_0_is_at_the_top(void **state)
+{
+    static const char path[] = "ge_turned.yaml", key[] = "first_angle_deg: ";
+    static const double step_deg = 360.0 / SIDES;
+    static const double first[][2] = {{90 - 10 * step_deg, 0},
+                                      {0, 0.5 * step_deg},
+                                      {90 + 0.5 * step_deg, 0.5 * step_deg},
+                                      {88, 2},
+                                      {85.7 + 7 * step_deg, 4.3},
+                                      {95.1, -5.1}};
+    const struct fixture *preset = *state;
+    for (size_t k = 0; k < sizeof(first) / sizeof(first[0]); k++) {
+        struct fixture fixture = {.turned_deg = first[k][1]};
+        size_t count;
+        test_log_init(&fixture.log);
+        assert_int_equal(lr_scanner_write(path, preset->scanner, &fixture.log.log), LR_OK);
+        char *text = (char *)bytes_read(path, &count);
+        text[count] = '\0';
+        const char *at = strstr(text, key), *end = strchr(at, '\n');
+        FILE *file = fopen(path, "w");
+        fprintf(file, "%.*s%s%.12g%s", (int)(at - text), text, key, first[k][0], end);
+        fclose(file);
+        free(text);
+        fixture.scanner = lr_scanner_read(path, &fixture.log.log);
+        fixture.lors = lr_lors_create(fixture.scanner, &fixture.log.log);
+        assert_non_null(fixture.lors);
+        check_all(&fixture);
+        lr_lors_destroy(fixture.lors);
+        lr_scanner_destroy(fixture.scanner);
+        remove(path);
+    }
+}
+
 static void other_layouts_are_refused(void **state)
 {
     struct fixture *fixture = *state;
@@ -234,6 +274,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(places_and_times_are_the_models),
+        cmocka_unit_test(place_0_is_at_the_top),
         cmocka_unit_test(long_lists_are_read_in_pieces),
         cmocka_unit_test(promised_events_must_be_there),
         cmocka_unit_test(unknown_crystals_are_left_out),

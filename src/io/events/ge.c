@@ -13,6 +13,7 @@
 #include "io/events/event_stream.h"
 #include "io/files/hdf5_input.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,8 +45,12 @@ lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner 
 {
     const struct lr_sinogram_gaps none = {0, 0};
     LR_TRY(lr_sinogram_rings_create(&crystals->rings, scanner, &none, name, log));
-    crystals->per_module = crystals->rings.around / crystals->rings.modules;
-    return LR_OK;
+    const struct lr_sinogram_rings *rings = &crystals->rings;
+    const double place_deg = 360.0 / rings->around, module_deg = 360.0 / rings->modules;
+    crystals->per_module = rings->around / rings->modules;
+    const double middle_deg = rings->first_angle_deg + 0.5 * (crystals->per_module - 1) * place_deg;
+    const int modules = (int)ceil((90.0 - middle_deg) / module_deg - 0.5 - 1e-6);
+    return lr_sinogram_rings_turn(&crystals->rings, modules * crystals->per_module, log);
 }
 
 void lr_ge_crystals_finish(struct lr_ge_crystals *crystals)

@@ -17,7 +17,8 @@ struct lr_ge_crystals {
     int per_module;                 /* places */
 };
 
-/* name: of the file, for sentences. errors: LR_BAD_INPUT for a scanner that is not made of full
+/* The module at the top is that whose middle is nearest to +y, of two the one clockwise of it.
+ * name: of the file, for sentences. errors: LR_BAD_INPUT for a scanner that is not made of full
  * rings. Finish in any case. */
 lr_status lr_ge_crystals_init(struct lr_ge_crystals *crystals, const lr_scanner *scanner,
                               const char *name, const lr_log *log);
@@ -31,8 +32,8 @@ static inline int32_t lr_ge_crystal(const struct lr_ge_crystals *crystals, int32
     if (ring < 0 || ring >= rings->rings || place < 0 || place >= rings->around) {
         return -1;
     }
-    /* GE's places begin with the module at the top and run clockwise, as seen against z; ours run the
-     * other way round from the same module. */
+    /* GE's places begin with the module at the top and run clockwise, as seen against z; ours are turned to
+     * begin there too, and run the other way round. */
     const int ours = (crystals->per_module - 1 - place + rings->around) % rings->around;
     return rings->crystals[(int64_t)(rings->rings - 1 - ring) * rings->around + ours];
 }
