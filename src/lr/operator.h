@@ -54,9 +54,8 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool
-        deterministic; /* same bits in every run, also where compute or raster would add in any order */
-    bool penetration; /* crystals stop photons along their depth, not on the detection plane;
+    bool deterministic; /* same bits in every run, also where compute would add in any order */
+    bool penetration;   /* crystals stop photons along their depth, not on the detection plane;
                            needs the scanner's crystal_mu_per_mm; sampled mode, cpu and compute */
     lr_store store;
     double projections; /* how often all LORs are going to be projected, forward or back, as far as
@@ -64,7 +63,8 @@ typedef struct lr_operator_params {
                            from it is quicker than projecting anew, by a trial of about a second
                            whose result is kept (docs/formats/sessions.md, "Speeds kept between
                            runs"). 0 = not known: it is kept where it fits; so it is by
-                           `deterministic`. On a graphics processor LR_STORE_AUTO never keeps it */
+                           `deterministic`. On a graphics processor, and of raster, LR_STORE_AUTO
+                           never keeps it */
     int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
                                   what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
