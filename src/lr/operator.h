@@ -147,8 +147,9 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  *
  * Of a part, what is not selected is neither computed nor held (native, stored matrices, and compute
  * where it goes by columns or by pairs of modules: docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (raster, and
- * compute elsewhere). By pairs of modules, single LORs are picked from all LORs of their pairs. An
+ * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (compute
+ * elsewhere, and single LORs by raster). By pairs of modules, single LORs are picked from all LORs of their
+ * pairs. An
  * empty part gives nothing, or an image of 0.
  *
  * One call at a time per operator. With `factors` n the matrix is diag(n) A in all that follows,
@@ -167,7 +168,7 @@ LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part,
                                   const lr_vector *values, lr_vector *image);
 
 /* image = A^T 1, of all LORs computed once and kept; of some, what an OSEM subset divides by. LORs
- * out of coincidence have A = 0 and add nothing. Only raster needs an array of all LORs for it. */
+ * out of coincidence have A = 0 and add nothing. Where parts are picked from all LORs it needs an array of these. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part,
                                          lr_vector *image);
 
@@ -182,10 +183,10 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Where the operator computes: vectors that are made there need not be copied. It lives as long as
- * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own
+ * the operator, or whoever else keeps it; NULL = the host. Backend raster has a place of its own, and compute
  * where it goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"): no mu-map, no module in front of another, no stored matrix, not with
- * `deterministic`. So have compute and cuda of the family direct. */
+ * "Tilted pairs"): no mu-map, no module in front of another, not with
+ * `deterministic`. Neither with a stored matrix. So have compute and cuda of the family direct. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;
