@@ -119,9 +119,8 @@
 #define LR_UNIT_CORRESPONDENCE 0
 #define LR_UNIT_LORS 1
 #define LR_UNIT_SUMS 2
-#define LR_IMAGE_LORS 0
-#define LR_IMAGE_SUMS 1
 #define LR_UNIT_MU 3
+#define LR_UNIT_VOXELS 4
 
 /* threads of a compute work group; modules that one may see through a primary */
 #define LR_GROUP_SIZE 64

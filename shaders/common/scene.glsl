@@ -20,7 +20,8 @@ layout(std430, binding = LR_BIND_MODULES) readonly buffer Modules {
 // One rendering of one sample point into one primary module's window.
 struct Image {
     vec4 point_scale; // sample point, factor that forward projection multiplies weights by
-    vec4 rest;        // what rounding the point to float left over
+    vec3 rest;        // what rounding the point to float left over
+    uint row;         // of the request: the voxel
     ivec4 place;      // primary module, left and lower texel of its tile in the atlas, first draw
 };
 

@@ -220,29 +220,30 @@ static lr_status resolve(const struct gl_texture *texture, const struct gl_box *
     return LR_OK;
 }
 
-/* Names what transfers of texels read from. Without it they would take offsets for addresses. */
-static lr_status bind_source(struct gl_context *ctx, GLuint buffer)
+/* Names what transfers of texels read from, GL_PIXEL_UNPACK_BUFFER, or write to, GL_PIXEL_PACK_BUFFER. Without
+ * it they would take offsets for addresses. */
+static lr_status bind_texels(struct gl_context *ctx, GLenum target, GLuint buffer)
 {
     GLint bound = 0;
-    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, buffer);
-    glGetIntegerv(GL_PIXEL_UNPACK_BUFFER_BINDING, &bound);
+    glBindBuffer(target, buffer);
+    glGetIntegerv(target == GL_PIXEL_PACK_BUFFER ? GL_PIXEL_PACK_BUFFER_BINDING
+                                                 : GL_PIXEL_UNPACK_BUFFER_BINDING,
+                  &bound);
     if ((GLuint)bound == buffer) {
         return LR_OK;
     }
-    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
-    LR_TRY(gl_context_check(ctx, "an upload of texels"));
-    return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of an upload of texels");
+    glBindBuffer(target, 0);
+    LR_TRY(gl_context_check(ctx, "a transfer of texels"));
+    return lr_error(ctx->log, LR_FAILED, "the driver refuses the buffer of a transfer of texels");
 }
 
-static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box,
-                              const void *texels)
+/* Texels of a buffer, from an offset on. */
+static lr_status take_texels(const struct gl_texture *texture, const struct gl_box *box,
+                             GLuint buffer, int64_t offset)
 {
     const struct gl_format *format = gl_format_find(texture->format);
-    const int64_t bytes = (int64_t)box->width * box->height * box->depth * format->bytes;
-    int64_t offset;
-    LR_TRY(gl_stream_write(texture->ctx, texels, bytes, &offset));
-    LR_TRY(bind_source(texture->ctx, texture->ctx->stream.name));
-    const void *source = (const void *)(uintptr_t)offset; /* within the ring */
+    const void *source = (const void *)(uintptr_t)offset;
+    LR_TRY(bind_texels(texture->ctx, GL_PIXEL_UNPACK_BUFFER, buffer));
     if (texture->target == GL_TEXTURE_2D) {
         glTextureSubImage2D(texture->name, 0, box->x, box->y, box->width, box->height,
                             format->pixel, format->type, source);
@@ -252,6 +253,15 @@ static lr_status upload_piece(const struct gl_texture *texture, const struct gl_
     }
     glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     return LR_OK;
+}
+
+static lr_status upload_piece(const struct gl_texture *texture, const struct gl_box *box,
+                              const void *texels)
+{
+    const int64_t bytes = (int64_t)box->width * box->height * box->depth * texture->texel_bytes;
+    int64_t offset; /* within the ring */
+    LR_TRY(gl_stream_write(texture->ctx, texels, bytes, &offset));
+    return take_texels(texture, box, texture->ctx->stream.name, offset);
 }
 
 static void read_piece(const struct gl_texture *texture, const struct gl_box *box, void *texels)
@@ -302,21 +312,27 @@ lr_status gl_texture_upload(struct gl_texture *texture, const void *texels)
     return gl_texture_upload_rect(texture, NULL, texels);
 }
 
+/* To memory, or to where that is in the buffer that is bound for it. */
+static void read_pieces(const struct gl_texture *texture, const struct gl_box *box, char *texels)
+{
+    const int64_t row_bytes = (int64_t)box->width * texture->texel_bytes;
+    const int64_t rows = (int64_t)box->height * box->depth;
+    glPixelStorei(GL_PACK_ALIGNMENT, 1);
+    for (int64_t done = 0; row_bytes > 0 && done < rows;) {
+        const struct gl_box piece = piece_at(box, done, row_bytes, max_read_bytes);
+        read_piece(texture, &piece, texels + done * row_bytes);
+        done += (int64_t)piece.height * piece.depth;
+    }
+}
+
 lr_status gl_texture_read(const struct gl_texture *texture, const struct gl_box *asked,
                           void *texels)
 {
     struct gl_box box;
     LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
     LR_TRY(resolve(texture, asked, &box));
-    const int64_t row_bytes = (int64_t)box.width * texture->texel_bytes;
-    const int64_t rows = (int64_t)box.height * box.depth;
-    glPixelStorei(GL_PACK_ALIGNMENT, 1);
     glMemoryBarrier(GL_TEXTURE_UPDATE_BARRIER_BIT);
-    for (int64_t done = 0; row_bytes > 0 && done < rows;) {
-        const struct gl_box piece = piece_at(&box, done, row_bytes, max_read_bytes);
-        read_piece(texture, &piece, (char *)texels + done * row_bytes);
-        done += (int64_t)piece.height * piece.depth;
-    }
+    read_pieces(texture, &box, texels);
     return gl_context_check(texture->ctx, texture->label);
 }
 
@@ -329,20 +345,42 @@ void gl_texture_clear(struct gl_texture *texture, const void *texel)
     glClearTexImage(texture->name, 0, format->pixel, format->type, texel);
 }
 
-lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_buffer *from,
-                                 int64_t offset)
+/* The box within the texture, and its texels within the buffer. */
+static lr_status resolve_copy(const struct gl_texture *texture, const struct gl_box *asked,
+                              const struct gl_buffer *buffer, int64_t offset, struct gl_box *box)
 {
-    const struct gl_format *format = gl_format_find(texture->format);
     LR_TRY(gl_loan_check(texture->ctx, texture->loan, texture->label));
-    LR_TRY(gl_loan_check(texture->ctx, from->loan, from->label));
-    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    LR_TRY(gl_loan_check(texture->ctx, buffer->loan, buffer->label));
+    LR_TRY(resolve(texture, asked, box));
+    const int64_t bytes = (int64_t)box->width * box->height * box->depth * texture->texel_bytes;
+    if (offset < 0 || bytes > buffer->size_bytes - offset) {
+        return lr_error(texture->ctx->log, LR_USAGE,
+                        "%s: %lld bytes at %lld are outside %s, which has %lld", texture->label,
+                        (long long)bytes, (long long)offset, buffer->label,
+                        (long long)buffer->size_bytes);
+    }
     glMemoryBarrier(GL_PIXEL_BUFFER_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT);
-    LR_TRY(bind_source(texture->ctx, from->name));
-    glTextureSubImage3D(texture->name, 0, 0, 0, 0, texture->size[0], texture->size[1],
-                        texture->size[2], format->pixel, format->type,
-                        (const void *)(uintptr_t)offset);
-    glBindBuffer(GL_PIXEL_UNPACK_BUFFER, 0);
     return LR_OK;
+}
+
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *asked,
+                                 const struct gl_buffer *from, int64_t offset)
+{
+    struct gl_box box;
+    LR_TRY(resolve_copy(texture, asked, from, offset, &box));
+    glPixelStorei(GL_UNPACK_ALIGNMENT, 1);
+    return take_texels(texture, &box, from->name, offset);
+}
+
+lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset,
+                                 const struct gl_texture *from, const struct gl_box *asked)
+{
+    struct gl_box box;
+    LR_TRY(resolve_copy(from, asked, buffer, offset, &box));
+    LR_TRY(bind_texels(from->ctx, GL_PIXEL_PACK_BUFFER, buffer->name));
+    read_pieces(from, &box, (char *)(uintptr_t)offset);
+    glBindBuffer(GL_PIXEL_PACK_BUFFER, 0);
+    return gl_context_check(from->ctx, from->label);
 }
 
 /* ---- buffers ---- */

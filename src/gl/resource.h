@@ -112,9 +112,11 @@ struct gl_buffer_range {
 };
 void gl_buffer_copy_range(const struct gl_buffer_range *range);
 
-/* A range of floats to a 3-D texture of as many texels, on the device. */
-lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_buffer *from,
-                                 int64_t offset);
+/* Texels of a box (NULL = all) from where they stand in a buffer, in bytes, and to there, on the device. */
+lr_status gl_texture_copy_buffer(struct gl_texture *texture, const struct gl_box *box,
+                                 const struct gl_buffer *from, int64_t offset);
+lr_status gl_buffer_copy_texture(struct gl_buffer *buffer, int64_t offset,
+                                 const struct gl_texture *from, const struct gl_box *box);
 
 /* Sets every 32-bit word to `word`. */
 void gl_buffer_clear(struct gl_buffer *buffer, uint32_t word);

@@ -54,21 +54,21 @@ typedef struct lr_operator_params {
     int mu_steps;                 /* K samples along a line; 0 = steps of at most one mu voxel */
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
-    bool
-        deterministic; /* same bits in every run, also where compute or raster would add in any order */
-    bool penetration;  /* crystals stop photons along their depth, not on the detection plane; it is
-                         always so where a scanner has layers, unless: */
-    bool layers_alone; /* each layer counts as if it were the only one, on its detection plane:
-                          correspondence images show such, and a sum over layers exceeds what is
-                          emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
-                          else LYSO's, with a warning */
+    bool deterministic; /* same bits in every run, also where compute would add in any order */
+    bool penetration;   /* crystals stop photons along their depth, not on the detection plane; it is
+                           always so where a scanner has layers, unless: */
+    bool layers_alone;  /* each layer counts as if it were the only one, on its detection plane:
+                           correspondence images show such, and a sum over layers exceeds what is
+                           emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
+                           else LYSO's, with a warning */
     lr_store store;
     double projections; /* how often all LORs are going to be projected, forward or back, as far as
                            is known: LR_STORE_AUTO keeps the matrix where making it and projecting
                            from it is quicker than projecting anew, by a trial of about a second
                            whose result is kept (docs/formats/sessions.md, "Speeds kept between
                            runs"). 0 = not known: it is kept where it fits; so it is by
-                           `deterministic`. On a graphics processor LR_STORE_AUTO never keeps it */
+                           `deterministic`. On a graphics processor, and of raster, LR_STORE_AUTO
+                           never keeps it */
     int64_t max_memory_bytes; /* host memory for a stored matrix, that of buffers on the device,
                                   and of what a reconstruction keeps there (lr/recon.h); 0 = half of
                                   what the machine has, what the device reports, and half of that. What a call works with comes on top: images, the
@@ -153,8 +153,9 @@ static inline lr_vector lr_lor_data_vector(const lr_lor_data *data)
  *
  * Of a part, what is not selected is neither computed nor held (native, stored matrices, and compute
  * where it goes by columns or by pairs of modules: docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (raster, and
- * compute elsewhere). By pairs of modules, single LORs are picked from all LORs of their pairs. An
+ * "Tilted pairs"), computed but not held (cpu), or computed, held and picked from all (compute
+ * elsewhere, and single LORs by raster). By pairs of modules, single LORs are picked from all LORs of their
+ * pairs. An
  * empty part gives nothing, or an image of 0.
  *
  * One call at a time per operator. With `factors` n the matrix is diag(n) A in all that follows,
@@ -173,7 +174,7 @@ LR_API lr_status lr_operator_back(lr_operator *op, const lr_selection *part,
                                   const lr_vector *values, lr_vector *image);
 
 /* image = A^T 1, of all LORs computed once and kept; of some, what an OSEM subset divides by. LORs
- * out of coincidence have A = 0 and add nothing. Only raster needs an array of all LORs for it. */
+ * out of coincidence have A = 0 and add nothing. Where parts are picked from all LORs it needs an array of these. */
 LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *part,
                                          lr_vector *image);
 
@@ -188,10 +189,10 @@ LR_API lr_status lr_operator_sensitivity(lr_operator *op, const lr_selection *pa
 LR_API lr_status lr_operator_set_psf(lr_operator *op, const double fwhm_mm[3]);
 
 /* Where the operator computes: vectors that are made there need not be copied. It lives as long as
- * the operator, or whoever else keeps it; NULL = the host. Backend compute has a place of its own
+ * the operator, or whoever else keeps it; NULL = the host. Backend raster has a place of its own, and compute
  * where it goes by columns or by pairs of modules (docs/method/correspondence.md, "Columns" and
- * "Tilted pairs"): no mu-map, no module in front of another, no stored matrix, not with
- * `deterministic`. So have compute and cuda of the family direct. */
+ * "Tilted pairs"): no mu-map, no module in front of another, not with
+ * `deterministic`. Neither with a stored matrix. So have compute and cuda of the family direct. */
 LR_API lr_place *lr_operator_place(const lr_operator *op);
 
 /* Seconds that the device itself worked on the last projection, without transfers to the host;

@@ -46,7 +46,9 @@ static const struct lr_backend_choice builtin_choices[] = {
  * (docs/performance.md). */
 static bool may_store(const struct lr_operator *op, const lr_operator_params *params)
 {
-    return params->store == LR_STORE_YES || (params->store == LR_STORE_AUTO && !op->backend.is_gpu);
+    return params->store == LR_STORE_YES ||
+           (params->store == LR_STORE_AUTO && !op->backend.is_gpu &&
+            !op->backend.fns->is_never_kept);
 }
 
 /* Where it is a matter of time, how long the projections to come take without the matrix. */

@@ -113,6 +113,12 @@ static lr_status check_input(const struct projection *p, const lr_vector *in)
 
 /* --- parts by all --- */
 
+static bool is_by_all(const struct projection *p)
+{
+    const struct lr_backend_fns *fns = p->op->backend.fns;
+    return p->part != NULL && (!fns->has_parts || (fns->lists_by_all && p->part->lors != NULL));
+}
+
 /* Copies values between their places in a part and among all LORs. */
 static void pick(const struct projection *p, const lr_vector *all, const lr_vector *values)
 {
@@ -163,8 +169,8 @@ lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
                                const lr_vector *values, lr_vector *image)
 {
     const struct lr_backend *backend = &op->backend;
-    if (!backend->fns->has_parts) {
-        const struct projection p = {op, part, false, false};
+    const struct projection p = {op, part, false, false};
+    if (is_by_all(&p)) {
         return part_by_all(&p, values, image);
     }
     return backend->fns->back(backend->self, part, values, image);
@@ -175,7 +181,7 @@ lr_status lr_project_back_part(struct lr_operator *op, const lr_selection *part,
 static lr_status call(const struct projection *p, const lr_vector *in, lr_vector *out)
 {
     const struct lr_backend *backend = &p->op->backend;
-    if (p->part != NULL && !backend->fns->has_parts) {
+    if (is_by_all(p)) {
         return part_by_all(p, in, out);
     }
     return p->forward ? backend->fns->forward(backend->self, p->part, in, out)
@@ -202,16 +208,19 @@ static bool is_taken(const struct lr_operator *op, const lr_vector *vector)
     return is_there && vector->precision == lr_precision_of(op);
 }
 
+enum { CHANGED = 1, ON_THE_HOST = 2 };
+
 /* The vector itself, or a new one, which it must be when it is going to be changed: where the caller
  * has it, if the backend computes there, else on the host. */
-static lr_status stage(const struct lr_operator *op, const lr_vector *vector, bool is_changed,
+static lr_status stage(const struct lr_operator *op, const lr_vector *vector, int how,
                        lr_vector *staged)
 {
+    const bool is_there =
+        vector->values == NULL && vector->place == op->backend.place && (how & ON_THE_HOST) == 0;
     *staged = *vector;
-    if (is_taken(op, vector) && !is_changed) {
+    if (is_taken(op, vector) && (how & CHANGED) == 0 && (is_there || vector->values != NULL)) {
         return LR_OK;
     }
-    const bool is_there = vector->values == NULL && vector->place == op->backend.place;
     return lr_vector_create(&(lr_vector_params){.place = is_there ? vector->place : NULL,
                                                 .count = vector->count,
                                                 .precision = lr_precision_of(op),
@@ -236,8 +245,10 @@ static lr_status project(const struct projection *p, const lr_vector *in, lr_vec
 {
     lr_vector inner_in, inner_out;
     LR_TRY(lr_project_check_room(p->op));
-    LR_TRY(stage(p->op, in, !p->forward && lr_has_factors(p->op), &inner_in));
-    lr_status status = stage(p->op, out, false, &inner_out);
+    const int lors = is_by_all(p) ? ON_THE_HOST : 0; /* where they are picked */
+    const int scaled = lr_has_factors(p->op) ? CHANGED : 0;
+    LR_TRY(stage(p->op, in, p->forward ? 0 : lors | scaled, &inner_in));
+    lr_status status = stage(p->op, out, p->forward ? lors : 0, &inner_out);
     if (status == LR_OK) {
         status = is_same(in, &inner_in) ? LR_OK : lr_vector_copy(in, &inner_in);
         status = status == LR_OK ? run(p, &inner_in, &inner_out) : status;

@@ -8,6 +8,7 @@
 #include "model/scanner/arrangement.h"
 #include "model/scanner/penetration.h"
 #include "render/method.h"
+#include "render/values.h"
 #include "vector/place.h"
 
 #include <math.h>
@@ -45,17 +46,6 @@ static bool has_parts(const struct lr_compute *compute)
 }
 
 /* --- projections --- */
-
-/* An image or values that are on the host pass between it and the device. */
-static void count_traffic(struct lr_compute *compute, const lr_vector *in, const lr_vector *out)
-{
-    if (in != NULL && in->values != NULL) {
-        compute->place->traffic.to_device += in->count * (int64_t)sizeof(float);
-    }
-    if (out->values != NULL) {
-        compute->place->traffic.to_host += out->count * (int64_t)sizeof(float);
-    }
-}
 
 /* A copy on the host of values at the place: lists are spelt out with their values by the host. */
 static lr_status make_host_copy(const struct lr_compute *compute, const lr_vector *values,
@@ -106,7 +96,7 @@ static lr_status project_forward(struct lr_compute *compute, const lr_selection 
     const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
     const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
     const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
-    count_traffic(compute, image, values);
+    lr_values_count_traffic(compute->place, image, values);
     LR_TRY(image->values == NULL ? method->take_image(compute->projector, image) : LR_OK);
     return wanted->lors != NULL
                ? forward_lors(compute, &list, image->values, values)
@@ -120,7 +110,7 @@ static lr_status project_back(struct lr_compute *compute, const lr_selection *pa
     const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
     const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
     const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
-    count_traffic(compute, values, image);
+    lr_values_count_traffic(compute->place, values, image);
     LR_TRY(wanted->lors != NULL ? back_lors(compute, &list, values, image->values)
                                 : method->back(compute->projector, &pairs, values, image->values));
     return image->values == NULL ? method->give_image(compute->projector, image) : LR_OK;

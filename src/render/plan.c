@@ -6,7 +6,6 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
-#include "model/lors/pair_window.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/layers.h"
 #include "render/plan_hiding.h"
@@ -97,24 +96,6 @@ static bool may_share_line(const struct lr_plan_sight *a, const struct lr_plan_s
     return cosine >= a->cosine * b->cosine - a->sine * b->sine - 1e-9;
 }
 
-/* Whether the pair of modules is one of the window's, and of those that rows are to have. */
-static bool is_asked(const lr_lors *lors, const struct lr_plan_work *work, int i, int j)
-{
-    const int64_t pair = lr_lors_pair(lors, i, j);
-    const struct lr_rows *rows = work->rows;
-    const bool is_inside = pair >= work->window.first_pair && pair < work->window.end_pair;
-    if (!is_inside || rows->pairs == NULL) {
-        return is_inside;
-    }
-    int64_t low = 0, high = rows->num_pairs;
-    while (low < high) {
-        const int64_t middle = low + (high - low) / 2;
-        low = rows->pairs[middle] < pair ? middle + 1 : low;
-        high = rows->pairs[middle] < pair ? high : middle;
-    }
-    return low < rows->num_pairs && rows->pairs[low] == pair;
-}
-
 static struct lr_plan_image make_image(const struct lr_plan *plan, const double point_mm[3],
                                        int primary, int slot)
 {
@@ -153,7 +134,7 @@ static bool plan_primary(struct lr_plan *plan, const struct lr_plan_work *work,
         }
         plan->draws[batch->num_draws++] =
             (struct lr_plan_draw){(uint32_t)batch->num_images, (uint32_t)j};
-        wanted = wanted || is_asked(plan->lors, work, primary, j);
+        wanted = wanted || lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j));
     }
     if (!wanted) {
         batch->num_draws = first_draw;
@@ -179,7 +160,9 @@ static bool plan_stopping(struct lr_plan *plan, const struct lr_plan_work *work,
         const bool pairs = is_primary(sights, primary, j);
         plan->draws[batch->num_draws++] = (struct lr_plan_draw){
             (uint32_t)batch->num_images, (uint32_t)j | (pairs ? 0 : LR_ONLY_STOPS)};
-        wanted = wanted || (opposite && pairs && is_asked(plan->lors, work, primary, j));
+        wanted =
+            wanted || (opposite && pairs &&
+                       lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
     if (!wanted) {
         batch->num_draws = first_draw;
@@ -253,7 +236,8 @@ static bool plan_hiding(struct lr_plan *plan, const struct lr_plan_work *work,
         if ((pairs || stops) && !add_draw(plan, batch, (uint32_t)j | flags)) {
             return false;
         }
-        wanted = wanted || (pairs && is_asked(plan->lors, work, primary, j));
+        wanted = wanted ||
+                 (pairs && lr_pair_window_has(&work->window, lr_lors_pair(plan->lors, primary, j)));
     }
     if (!wanted) {
         batch->num_draws = first_draw;
@@ -391,6 +375,7 @@ static bool plan_next_point(struct lr_plan *plan, const struct lr_plan_work *wor
     }
     for (int k = first_image; k < batch->num_images; k++) {
         plan->images[k].scale = emission * factor;
+        plan->images[k].row = (uint32_t)cursor->row;
     }
     add_to_row(plan, batch, first_image,
                (struct lr_plan_row){.row = (uint32_t)cursor->row, .factor = factor});
@@ -429,7 +414,7 @@ void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2])
     }
 }
 
-/* Every OpenGL lets a pass have so many groups, of which one is an image's. */
+/* More images keep a device no busier, and their lists take the host's memory. */
 enum { MOST_ATLAS_IMAGES = 65535 };
 
 static bool size_atlas(struct lr_plan *plan, int atlas_size, const lr_log *log)
@@ -542,21 +527,4 @@ void lr_plan_destroy(struct lr_plan *plan)
     free(plan->hiders);
     lr_plan_hiding_destroy(plan->hidden);
     free(plan);
-}
-
-struct lr_lor_window lr_plan_all_lors(const lr_lors *lors)
-{
-    return (struct lr_lor_window){.end_pair = lors->num_pairs, .num_lors = lors->count};
-}
-
-bool lr_plan_next_window(const lr_lors *lors, int64_t max_lors, struct lr_lor_window *window)
-{
-    struct lr_pair_window pairs = lr_pair_window_begin(lors, NULL, 0);
-    pairs.end = window->end_pair;
-    const bool any = lr_pair_window_next(&pairs, max_lors);
-    *window = (struct lr_lor_window){.first_pair = pairs.begin,
-                                     .end_pair = pairs.end,
-                                     .first_lor = lors->offsets[pairs.begin],
-                                     .num_lors = pairs.num_values};
-    return any;
 }

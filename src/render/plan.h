@@ -2,10 +2,11 @@
  * Copyright The LORaster authors
  *
  * What is rendered, in which order, and where it lands: batches of correspondence images in one
- * atlas, and windows of LORs that fit one texture. No OpenGL here. */
+ * atlas. No OpenGL here. */
 #ifndef LR_RENDER_PLAN_H
 #define LR_RENDER_PLAN_H
 
+#include "model/lors/pair_window.h"
 #include "model/lors/rows.h"
 
 #include <lr/lors.h>
@@ -19,7 +20,7 @@ struct lr_plan_image {
     float point[3];
     float scale; /* what forward projection multiplies weights by: emission / points per voxel */
     float rest[3];
-    float unused;
+    uint32_t row; /* counted from the request's first row */
     int32_t primary;
     int32_t tile_x, tile_y; /* left and lower texel of its tile; 0 without an atlas, unless modules
                                may hide each other: of the primary's crystals the first and the one
@@ -63,17 +64,11 @@ struct lr_batch {
     int atlas_rows; /* rows of tiles in use */
 };
 
-/* Consecutive module pairs whose LORs are handled together. */
-struct lr_lor_window {
-    int64_t first_pair, end_pair;
-    int64_t first_lor, num_lors;
-};
-
-/* What to render: rows, the LORs that count, and the emission of each row (NULL: all 1). Rows of
- * zero emission are left out. */
+/* What to render: rows, the LORs that count, and the emission of each row (NULL: all 1, or not known to the
+ * host). Rows of zero emission are left out. */
 struct lr_plan_work {
     const struct lr_rows *rows;
-    struct lr_lor_window window;
+    struct lr_pair_window window;
     const float *emission; /* [end - begin] */
     bool whole; /* for pictures: where modules may hide each other, all that lines meet, of pairs
                    without LORs too */
@@ -130,12 +125,5 @@ bool lr_plan_next(struct lr_plan *plan, const struct lr_plan_work *work,
 
 /* Pixels of the largest module's window. */
 void lr_plan_tile_size(const lr_scanner *scanner, int rays, int tile[2]);
-
-/* All LORs in one window. */
-struct lr_lor_window lr_plan_all_lors(const lr_lors *lors);
-
-/* The next window of at most max_lors LORs after `end_pair` of the one before (0 at the start); a
- * single pair that is larger stands alone. False when there is none. */
-bool lr_plan_next_window(const lr_lors *lors, int64_t max_lors, struct lr_lor_window *window);
 
 #endif

@@ -123,10 +123,10 @@ static lr_status read_all(struct reading *reading)
 bool lr_row_batches_plan(struct lr_plan *plan, const struct lr_rows *rows,
                          struct lr_plan_cursor *cursor, struct lr_batch *batch)
 {
-    struct lr_plan_work work = {.rows = rows, .window = lr_plan_all_lors(plan->lors)};
-    if (rows->pairs != NULL) { /* images that show none from the first to the last are left out */
-        work.window.first_pair = rows->num_pairs > 0 ? rows->pairs[0] : 0;
-        work.window.end_pair = rows->num_pairs > 0 ? rows->pairs[rows->num_pairs - 1] + 1 : 0;
+    struct lr_plan_work work = {.rows = rows, .window = lr_pair_window_all(plan->lors)};
+    if (rows->pairs != NULL) { /* images that show none of them are left out */
+        work.window = lr_pair_window_begin(plan->lors, rows->pairs, rows->num_pairs);
+        work.window.end = rows->num_pairs;
     }
     return lr_plan_next(plan, &work, cursor, batch);
 }

@@ -97,12 +97,12 @@ static struct gl_buffer *upload_crystal_module(const struct lr_scene *scene)
     return buffer;
 }
 
-lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window *window)
+lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window)
 {
     const lr_lors *lors = scene->lors;
     const int64_t entries = (int64_t)scene->scanner->num_modules * scene->scanner->num_modules;
-    if (scene->window.first_pair == window->first_pair &&
-        scene->window.end_pair == window->end_pair) {
+    if (scene->window.pairs == NULL && window->pairs == NULL &&
+        scene->window.begin == window->begin && scene->window.end == window->end) {
         return LR_OK;
     }
     struct scene_pair *pairs =
@@ -113,18 +113,19 @@ lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window
     for (int64_t k = 0; k < entries; k++) {
         pairs[k] = (struct scene_pair){.mask = LR_NONE};
     }
-    for (int64_t pair = window->first_pair; pair < window->end_pair; pair++) {
+    uint32_t first_lor = 0;
+    for (int64_t k = window->begin; k < window->end; k++) {
+        const int64_t pair = lr_pair_window_pair(window, k);
         const int64_t i = lors->pairs[pair][0], j = lors->pairs[pair][1];
-        const struct scene_pair entry = {.first_lor =
-                                             (uint32_t)(lors->offsets[pair] - window->first_lor),
-                                         .mask = (uint32_t)pair};
+        const struct scene_pair entry = {.first_lor = first_lor, .mask = (uint32_t)pair};
+        first_lor += (uint32_t)lr_pair_size(lors, pair);
         pairs[i * scene->scanner->num_modules + j] = entry;
         pairs[j * scene->scanner->num_modules + i] = entry;
     }
     const lr_status status =
         gl_buffer_upload(scene->pairs, 0, entries * (int64_t)sizeof(*pairs), pairs);
     free(pairs);
-    scene->window = status == LR_OK ? *window : (struct lr_lor_window){0};
+    scene->window = status == LR_OK ? *window : (struct lr_pair_window){0};
     return status;
 }
 
@@ -181,7 +182,7 @@ static lr_status upload_scene(struct lr_scene *scene, const struct lr_scene_abso
     if (!scene->modules || !scene->crystal_module || !scene->pairs) {
         return LR_FAILED;
     }
-    const struct lr_lor_window all = lr_plan_all_lors(scene->lors);
+    const struct lr_pair_window all = lr_pair_window_all(scene->lors);
     LR_TRY(lr_scene_set_window(scene, &all));
     LR_TRY(upload_masks(scene));
     return upload_absorption(scene, absorption);

@@ -14,8 +14,8 @@ struct lr_scene {
     const lr_scanner *scanner;
     const lr_lors *lors;
     struct gl_buffer *modules, *crystal_module, *pairs, *mask_entries, *mask_words;
-    struct lr_lor_window window; /* that `pairs` is for; no pairs before the first */
-    struct gl_texture *mu;       /* 3-D, 1/mm; NULL without absorption */
+    struct lr_pair_window window; /* that `pairs` is for; no pairs before the first */
+    struct gl_texture *mu;        /* 3-D, 1/mm; NULL without absorption */
     float mu_origin_mm[3], mu_per_mm[3];
     int mu_steps;
 };
@@ -31,9 +31,9 @@ lr_status lr_scene_init(struct lr_scene *scene, struct gl_context *ctx, const lr
                         const struct lr_scene_absorption *absorption);
 void lr_scene_finish(struct lr_scene *scene);
 
-/* Makes LOR numbers count from the window's first LOR; pairs outside it have none. Does nothing when
- * that is the window already. */
-lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_lor_window *window);
+/* Makes LOR numbers count from the window's first LOR, one pair of its list after the other; pairs outside it
+ * have none. Does nothing when that is the window already and no list. */
+lr_status lr_scene_set_window(struct lr_scene *scene, const struct lr_pair_window *window);
 
 /* Puts the scene's buffers and the attenuation map into a pass. */
 void lr_scene_bind(const struct lr_scene *scene, struct gl_pass *pass);

@@ -9,6 +9,16 @@ static int64_t bytes_of(const lr_vector *values)
     return values->count * (int64_t)sizeof(float);
 }
 
+void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out)
+{
+    if (in != NULL && in->values != NULL) {
+        place->traffic.to_device += bytes_of(in);
+    }
+    if (out->values != NULL) {
+        place->traffic.to_host += bytes_of(out);
+    }
+}
+
 lr_status lr_values_put(const lr_vector *values, struct gl_buffer *buffer, int64_t offset)
 {
     if (values->values != NULL) {

@@ -710,7 +710,7 @@ static lr_status write_texture(const lr_vector *image, const struct gl_texture *
         glDeleteSync(copy->after);
         copy->after = NULL;
     }
-    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, range.buffer,
+    LR_TRY(gl_texture_copy_buffer((struct gl_texture *)(uintptr_t)texture, NULL, range.buffer,
                                   range.offset));
     copy->done = glFenceSync(GL_SYNC_GPU_COMMANDS_COMPLETE, 0);
     glFlush(); /* or the other context would wait for ever */

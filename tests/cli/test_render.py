@@ -12,7 +12,7 @@ import struct
 from pathlib import Path
 
 from pictures import count_ink, read_png
-from program import CPU, SMALL_RING, ProgramTest, main, write_nifti
+from program import CPU, GRID, SMALL_RING, ProgramTest, main, write_nifti
 
 # Nine by nine crystals of the Penn scanner, face to face and at 150 degrees.
 OPPOSED = """\
@@ -270,6 +270,23 @@ class Render(ProgramTest):
         (shaders / "raster/correspondence.frag").write_text("#version 450 core\n#error broken\n")
         self.check_stand_in(["raster/correspondence.frag", "broken"],
                             dict(os.environ, LORASTER_SHADER_DIR=str(shaders)))
+
+    def test_broken_passes(self):
+        """A reconstruction by raster runs the paper's passes: none of them may be broken."""
+        self.need_opengl()
+        shaders, data = self.folder / "shaders", self.expected_counts()
+        env = dict(os.environ, LORASTER_SHADER_DIR=str(shaders))
+        recon = ["recon", "--scanner", self.scanner, "--backend", "raster", *GRID, "--data", data, "--iterations", 1,
+                 "--algorithm", "mlem", "-o", self.path("x.nii")]
+        shutil.copytree(self.source_root / "shaders", shaders)
+        for name in ("correspondence.vert", "correspondence.frag", "scatter.vert", "value.frag", "cover.vert",
+                     "gather.frag", "reduce.frag", "collect.vert"):
+            with self.subTest(shader=name):
+                whole = (shaders / "raster" / name).read_text()
+                (shaders / "raster" / name).write_text("#version 450 core\n\n#error broken\n")
+                self.refuse(1, [f"raster/{name}:3", "broken"], *recon, env=env)
+                (shaders / "raster" / name).write_text(whole)
+        self.assertIn("raster", self.good(*recon, env=env).stderr)
 
     def test_absorption(self):
         """The fragment shader's march through the mu-map, against cpu's."""

@@ -160,7 +160,10 @@ static void correspondence(void **state)
         params.rays = with->mode == LR_MODE_SAMPLED ? 2 : 0;
         params.factors = with->has_factors ? &factors : NULL;
         params.store = with->is_stored ? LR_STORE_YES : LR_STORE_NO;
-        params.shared = caller != NULL && strcmp(backend, "compute") == 0 ? &shared : NULL;
+        params.shared =
+            caller != NULL && (strcmp(backend, "compute") == 0 || strcmp(backend, "raster") == 0)
+                ? &shared
+                : NULL;
         check_operator(with->name, lr_operator_create(&params));
         fixture_finish(&fixture);
     }

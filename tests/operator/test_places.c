@@ -22,13 +22,15 @@ struct bench {
     uint64_t random;
 };
 
-/* Where the fixture is projected by columns, in both modes, and by pairs. */
+/* Where the fixture is projected by columns, in both modes, by pairs, and by the rasteriser. */
 static const struct way {
     enum fixture_kind kind;
     lr_mode mode;
-} ways[] = {{FIXTURE_RING, LR_MODE_SAMPLED},
-            {FIXTURE_RING, LR_MODE_EXACT},
-            {FIXTURE_TILTED, LR_MODE_EXACT}};
+    const char *backend;
+} ways[] = {{FIXTURE_RING, LR_MODE_SAMPLED, "compute"},
+            {FIXTURE_RING, LR_MODE_EXACT, "compute"},
+            {FIXTURE_TILTED, LR_MODE_EXACT, "compute"},
+            {FIXTURE_RING, LR_MODE_SAMPLED, "raster"}};
 enum { NUM_WAYS = sizeof(ways) / sizeof(ways[0]) };
 
 static struct bench benches[NUM_WAYS]; /* programs are compiled once */
@@ -39,7 +41,7 @@ static void bench_init(struct bench *bench, const struct way *way, struct gl_con
     test_log_init(&bench->log);
     fixture_init(&bench->fixture, way->kind);
     assert_true(gl_context_share(&bench->shared));
-    lr_operator_params params = fixture_params(&bench->fixture, "compute", &bench->log.log);
+    lr_operator_params params = fixture_params(&bench->fixture, way->backend, &bench->log.log);
     params.mode = way->mode;
     params.rays = way->mode == LR_MODE_SAMPLED ? 2 : 0;
     params.shared = &bench->shared;
@@ -118,7 +120,7 @@ static void a_texture_of_another_context_gets_it(void **state)
 
 /* --- OSEM --- */
 
-/* What the reference, backend cpu on the host, has of each iteration, or compute at its place. */
+/* What the reference, backend cpu on the host, has of each iteration, or a device at its place. */
 struct watch {
     double log_likelihood[4], estimated[4], sensitive[4];
     bool is_there;             /* the image is to be at the place */

@@ -46,8 +46,8 @@ struct alone {
     lr_grid grid;
     lr_image *mu;
     struct lr_backend_params params;
-    struct lr_lor_window window; /* of the pairs that are looked at */
-    int32_t *pairs;              /* [num_pairs], ascending and one after the other */
+    struct lr_pair_window window; /* of the pairs that are looked at */
+    int32_t *pairs;               /* [num_pairs], ascending and one after the other */
     struct lr_pair_list list;
     int64_t num_values, num_voxels; /* LORs of the pairs; their first one is value 0 */
     double *elements;               /* [num_voxels][num_values], of the tracer */
@@ -109,7 +109,11 @@ static inline void alone_choose_pairs(struct alone *alone)
     }
     alone->list = (struct lr_pair_list){alone->pairs, end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
-    alone->window = (struct lr_lor_window){first, end, lors->offsets[first], alone->num_values};
+    alone->window = lr_pair_window_begin(lors, NULL, 0);
+    alone->window.begin = first;
+    alone->window.end = end;
+    alone->window.first_value = lors->offsets[first];
+    alone->window.num_values = alone->num_values;
 }
 
 static inline double alone_reach(const struct alone *alone)
@@ -161,7 +165,7 @@ static inline lr_status alone_take(void *user, const lr_row *row)
     double *elements = alone->elements + row->row * alone->num_values;
     double squared = 0;
     for (int64_t k = 0; k < row->count; k++) {
-        const int64_t value = row->lor[k] - alone->window.first_lor;
+        const int64_t value = row->lor[k] - alone->window.first_value;
         if (value >= 0 && value < alone->num_values) {
             elements[value] = row->probability[k];
             alone->largest = fmax(alone->largest, elements[value]);

@@ -58,7 +58,7 @@ static void forward_voxel(struct alone *alone, const struct lr_window *window,
     forward_candidates(alone, window);
     alone_check(alone, gl_buffer_read(window->by_column, 0, bytes, values) == LR_OK);
     for (int64_t k = 0; k < alone->num_values; k++) {
-        const int64_t lor = alone->window.first_lor + k;
+        const int64_t lor = alone->window.first_value + k;
         if (places[k] >= 0 && (!exact || lr_lors_in_coincidence(alone->lors, lor))) {
             found[voxel * alone->num_values + k] = (double)values[places[k]];
         }
@@ -137,7 +137,7 @@ static bool back_window(struct alone *alone, struct lr_window *window, const flo
     int64_t *places = window_places(alone, window);
     float *column = test_alloc(window->by_column->size_bytes, 1);
     for (int64_t k = 0; values != NULL && k < alone->num_values; k++) {
-        if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_lor + k)) {
+        if (places[k] >= 0 && lr_lors_in_coincidence(alone->lors, alone->window.first_value + k)) {
             column[places[k]] = values[k];
         }
     }

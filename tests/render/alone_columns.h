@@ -146,7 +146,7 @@ static inline int64_t *window_places(const struct alone *alone, const struct lr_
             const struct column_crystal on[2] = {
                 column_crystal_of(columns, modules[0], number / num_b),
                 column_crystal_of(columns, modules[1], number % num_b)};
-            places[lor - alone->window.first_lor] =
+            places[lor - alone->window.first_value] =
                 first + (exact ? stack_place(columns, modules, on) : column_place(&on[0], &on[1]));
         }
     }

@@ -100,12 +100,12 @@ struct list {
 
 static void list_open(struct list *list, struct alone *alone, struct lr_columns *columns)
 {
-    const int64_t *offsets = alone->lors->offsets + alone->window.first_pair;
+    const int64_t *offsets = alone->lors->offsets + alone->window.begin;
     *list = (struct list){alone, columns, alone_choose_values(alone, NUM_LORS), NULL, NULL, NULL};
     list->entries = test_alloc(list->lors.count + 1, sizeof(*list->entries));
     uint32_t pair = 0;
     for (int k = 0; k < list->lors.count; k++) {
-        const int64_t lor = list->lors.value[k] + alone->window.first_lor;
+        const int64_t lor = list->lors.value[k] + alone->window.first_value;
         while (lor >= offsets[pair + 1]) {
             pair++;
         }

@@ -46,7 +46,7 @@ static bool counts(const struct orders *orders, int64_t value)
     const struct alone *alone = &orders->alone;
     return orders->places[value] >= 0 &&
            (alone->at->mode != LR_MODE_EXACT ||
-            lr_lors_in_coincidence(alone->lors, alone->window.first_lor + value));
+            lr_lors_in_coincidence(alone->lors, alone->window.first_value + value));
 }
 
 static void run_order(struct orders *orders, enum lr_columns_program which, bool to_lor_order)

@@ -357,10 +357,10 @@ static void test_window_of_lors(void **context)
     stage_open(&stage,
                &(struct stage_params){
                    .ctx = *context, .scanner = create_two_rings(), .rays = 2, .path_length = true});
-    struct lr_lor_window window = {0};
+    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
     const int64_t third = stage.lors->count / 3;
-    assert_true(lr_plan_next_window(stage.lors, third, &window));
-    assert_true(lr_plan_next_window(stage.lors, third, &window));
+    assert_true(lr_pair_window_next(&window, third));
+    assert_true(lr_pair_window_next(&window, third));
     stage_check(&stage, lr_scene_set_window(&stage.scene, &window) == LR_OK);
     stage_check(&stage, lr_cpu_backend_create(&stage.backend_params, &cpu) == LR_OK);
     const int modules = stage.scanner->num_modules;
@@ -386,7 +386,7 @@ static void test_window_of_lors(void **context)
             const int module = (int)want[pixel].module;
             const int pair =
                 module < 0 ? -1 : (int)lr_lors_pair(stage.lors, (int)image->primary, module);
-            const bool wanted = pair >= window.first_pair && pair < window.end_pair;
+            const bool wanted = pair >= window.begin && pair < window.end;
             inside += wanted;
             outside += module >= 0 && !wanted;
             /* Outside the window a pixel carries nothing; inside it is as ever. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/gather.comp, and raster/collect.vert with raster/value.frag: each alone, hand-made contents
- * against sums in double. */
+ * raster/gather.frag, raster/reduce.frag, and raster/collect.vert with raster/value.frag: hand-made contents, and
+ * what each pass leaves, against sums in double of what the pass before left. */
 #include "stage.h"
 
 #include "common/bindings.h"
@@ -12,22 +12,19 @@
 /* Float sums of four numbers of one sign round by at most 3 x 6e-8 of the sum, products by 6e-8. */
 static const double step_tolerance = 3e-7;
 
-/* A thread of raster/gather.comp adds up to a hundred products, and the group 256 such sums. */
-static const double sum_tolerance = 3e-6;
-
-/* --- gather --- */
+/* --- gather, halvings --- */
 
 /* weight * value of one pixel of an image, in double. */
 static double pixel_product(const struct stage *stage, const struct lr_plan_image *image,
                             const int at[2], const struct texel *atlas,
-                            const struct lr_lor_window *window, const float *values)
+                            const struct lr_pair_window *window, const float *values)
 {
     const struct texel *texel =
         &atlas[(int64_t)(image->tile_y + at[1]) * stage->images.atlas->size[0] + image->tile_x +
                at[0]];
-    const int64_t lor = stage_lor(stage, image, at, texel->crystal) - window->first_lor;
+    const int64_t lor = stage_lor(stage, image, at, texel->crystal) - window->first_value;
     if (!stage_in_window(stage, image, at[0], at[1]) || texel->crystal == 0 || lor < 0 ||
-        lor >= window->num_lors) {
+        lor >= window->num_values) {
         return 0;
     }
     return (double)texel->weight * (double)values[lor];
@@ -41,14 +38,14 @@ struct gathering {
     struct lr_plan_image *images;
     struct lr_plan_row *rows;
     struct lr_batch batch;
-    struct lr_lor_window window;
-    float *values; /* [window.num_lors] */
+    struct lr_pair_window window;
+    float *values; /* [window.num_values] */
 };
 
 static void gathering_init(struct gathering *gathering, struct stage *stage, uint64_t *state)
 {
     const int num_images = stage->plan->max_images;
-    *gathering = (struct gathering){.stage = stage, .window = lr_plan_all_lors(stage->lors)};
+    *gathering = (struct gathering){.stage = stage, .window = lr_pair_window_all(stage->lors)};
     gathering->atlas = test_alloc(stage_atlas_texels(stage), sizeof(*gathering->atlas));
     gathering->images = test_alloc(num_images, sizeof(*gathering->images));
     gathering->rows = test_alloc(num_images, sizeof(*gathering->rows));
@@ -90,30 +87,57 @@ static float *read_target(const struct stage *stage, const struct gl_target *tar
     return texels;
 }
 
-static double image_sum(const struct gathering *gathering, int slot)
+/* Four texels of a tile in the pass before, those that there are: products of pixels, or its sums. */
+static double four(const struct gathering *gathering, const struct lr_gather *gather, int k,
+                   const float *before, const int slot_at[3])
 {
-    const int *tile = gathering->stage->plan->tile;
+    const int columns = gathering->stage->plan->columns, slot = slot_at[0];
+    const int *tile = k == 0 ? gathering->stage->plan->tile : gather->tiles[k - 1];
     double sum = 0;
-    for (int pixel = 0; pixel < tile[0] * tile[1]; pixel++) {
-        const int at[2] = {pixel % tile[0], pixel / tile[0]};
-        sum += pixel_product(gathering->stage, &gathering->images[slot], at, gathering->atlas,
-                             &gathering->window, gathering->values + gathering->window.first_lor);
+    for (int y = 2 * slot_at[2]; y < 2 * slot_at[2] + 2 && y < tile[1]; y++) {
+        for (int x = 2 * slot_at[1]; x < 2 * slot_at[1] + 2 && x < tile[0]; x++) {
+            sum +=
+                k == 0
+                    ? pixel_product(gathering->stage, &gathering->images[slot],
+                                    (const int[2]){x, y}, gathering->atlas, &gathering->window,
+                                    gathering->values + gathering->window.first_value)
+                    : (double)before[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
+                                     slot % columns * tile[0] + x];
+        }
     }
     return sum;
 }
 
-/* The sums of images stand at their tiles' places, in rows of so many columns. */
-static double check_sums(const struct gathering *gathering, const struct lr_gather *gather)
+/* Every halving halves, and the last leaves a texel an image. Gives the sum of all. */
+static double check_halvings(const struct gathering *gathering, const struct lr_gather *gather)
 {
-    float *sums = read_target(gathering->stage, gather->sums);
+    const int columns = gathering->stage->plan->columns;
+    int edge[2] = {gathering->stage->plan->tile[0], gathering->stage->plan->tile[1]};
+    float *before = NULL;
     double total = 0;
-    assert_int_equal(gather->sums->size[0], gathering->stage->plan->columns);
-    for (int slot = 0; slot < gathering->batch.num_images; slot++) {
-        const double want = image_sum(gathering, slot);
-        assert_close((double)sums[slot], want, sum_tolerance);
-        total += want;
+    for (int k = 0; k < gather->num_halvings; k++) {
+        const int *tile = gather->tiles[k];
+        float *sums = read_target(gathering->stage, gather->sums[k]);
+        for (int axis = 0; axis < 2; axis++) {
+            edge[axis] = (edge[axis] + 1) / 2;
+            assert_int_equal(tile[axis], edge[axis]);
+        }
+        for (int slot = 0; slot < gathering->batch.num_images; slot++) {
+            for (int pixel = 0; pixel < tile[0] * tile[1]; pixel++) {
+                const int x = pixel % tile[0], y = pixel / tile[0];
+                const float got = sums[(int64_t)(slot / columns * tile[1] + y) * columns * tile[0] +
+                                       slot % columns * tile[0] + x];
+                assert_close((double)got,
+                             four(gathering, gather, k, before, (const int[3]){slot, x, y}),
+                             step_tolerance);
+                total += k + 1 == gather->num_halvings ? (double)got : 0;
+            }
+        }
+        free(before);
+        before = sums;
     }
-    free(sums);
+    assert_int_equal(edge[0] * edge[1], 1);
+    free(before);
     return total;
 }
 
@@ -121,11 +145,13 @@ static double check_sums(const struct gathering *gathering, const struct lr_gath
 static void check_collected(const struct gathering *gathering, const struct lr_gather *gather,
                             int times)
 {
-    float *sums = read_target(gathering->stage, gather->sums);
-    float *voxels = test_alloc(gather->num_voxels, sizeof(*voxels));
+    float *sums = read_target(gathering->stage, gather->sums[gather->num_halvings - 1]);
+    const int64_t num_voxels = gather->image.count;
+    float *voxels = test_alloc(num_voxels, sizeof(*voxels));
+    lr_vector image = lr_vector_of_floats(voxels, num_voxels);
     int next = 0;
-    stage_check(gathering->stage, lr_gather_read(gather, voxels) == LR_OK);
-    for (int64_t voxel = 0; voxel < gather->num_voxels; voxel++) {
+    stage_check(gathering->stage, lr_texels_get(&gather->image, &image) == LR_OK);
+    for (int64_t voxel = 0; voxel < num_voxels; voxel++) {
         const struct lr_plan_row *row = &gathering->rows[next];
         double want = 0;
         if (next < gathering->batch.num_rows && row->row == voxel) {
@@ -146,14 +172,15 @@ static void check_gather(struct gathering *gathering, int times)
 {
     struct stage *stage = gathering->stage;
     struct lr_gather gather;
-    const struct lr_lor_window *window = &gathering->window;
-    struct lr_lor_texture lors = lr_lor_texture_create(stage->ctx, window->num_lors);
+    const struct lr_pair_window *window = &gathering->window;
+    struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
+    const lr_vector values =
+        lr_vector_of_floats(gathering->values + window->first_value, window->num_values);
     const int64_t image_bytes = gathering->batch.num_images * (int64_t)sizeof(struct lr_plan_image);
     const int64_t num_voxels = gathering->rows[gathering->batch.num_rows - 1].row + 7;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    stage_check(stage,
-                lr_lor_texture_upload(&lors, gathering->values + window->first_lor) == LR_OK);
+    stage_check(stage, lr_texels_put(&lors, &values) == LR_OK);
     stage_check(stage,
                 gl_texture_upload(stage->images.atlas->colours[0], gathering->atlas) == LR_OK);
     stage_check(stage,
@@ -164,15 +191,15 @@ static void check_gather(struct gathering *gathering, int times)
         stage_check(stage,
                     lr_gather_run(&gather, &stage->images, &gathering->batch, &lors) == LR_OK);
     }
-    assert_true(check_sums(gathering, &gather) > 0);
+    assert_true(check_halvings(gathering, &gather) > 0);
     check_collected(gathering, &gather, times);
     lr_gather_clear(&gather);
     float first;
-    stage_check(stage, gl_texture_read(gather.image->colours[0],
+    stage_check(stage, gl_texture_read(gather.image.target->colours[0],
                                        &(struct gl_box){.width = 1, .height = 1}, &first) == LR_OK);
     assert_true(first == 0.0f);
     lr_gather_finish(&gather);
-    lr_lor_texture_destroy(&lors);
+    lr_texels_destroy(&lors);
 }
 
 static void test_gather_all_scanners(void **context)
@@ -201,8 +228,8 @@ static void test_gather_windows(void **context)
     stage_open(&stage,
                &(struct stage_params){.ctx = *context, .scanner = create_two_rings(), .rays = 3});
     gathering_init(&gathering, &stage, &state);
-    struct lr_lor_window window = {0};
-    while (lr_plan_next_window(stage.lors, stage.lors->count / 4, &window)) {
+    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
         gathering.window = window;
         check_gather(&gathering, 1);
     }

@@ -69,7 +69,7 @@ static int image_of(const struct lr_batch *batch, int primary)
 static struct lr_batch plan_point(struct setting *setting, const double point_mm[1][3])
 {
     const struct lr_rows rows = {.points_mm = point_mm, .end = 1};
-    const struct lr_plan_work work = {.rows = &rows, .window = lr_plan_all_lors(setting->lors)};
+    const struct lr_plan_work work = {.rows = &rows, .window = lr_pair_window_all(setting->lors)};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     assert_true(lr_plan_next(setting->plan, &work, &cursor, &batch));
@@ -396,7 +396,8 @@ static void test_batches_cover_rows(void **unused)
         int images_of_row[24] = {0}, num_batches, num_split;
         setting_open(&setting, create_two_rings(), 2, sizes[k]);
         setting_open(&single, create_two_rings(), 2, 512);
-        const struct lr_plan_work work = {.rows = &rows, .window = lr_plan_all_lors(setting.lors)};
+        const struct lr_plan_work work = {.rows = &rows,
+                                          .window = lr_pair_window_all(setting.lors)};
         count_batches(&setting, &work, sizes[k], images_of_row, &num_batches, &num_split);
         print_message("atlas %d: %d tiles, %d batches, %d end within a row\n", sizes[k],
                       setting.plan->max_images, num_batches, num_split);
@@ -445,7 +446,7 @@ static void test_zero_emission_is_left_out(void **unused)
     emission[10] = 0.125f;
     setting_open(&setting, create_ring_of_8(), 1, 512);
     const struct lr_plan_work work = {
-        .rows = &rows, .window = lr_plan_all_lors(setting.lors), .emission = emission};
+        .rows = &rows, .window = lr_pair_window_all(setting.lors), .emission = emission};
     struct lr_plan_cursor cursor = {0};
     struct lr_batch batch;
     int seen = 0;
@@ -479,19 +480,19 @@ static void test_windows_partition_the_pairs(void **unused)
     const int64_t sizes[] = {
         1, 40, 200, 2199, 2200, 2201, lors->count - 1, lors->count, 4 * lors->count};
     for (size_t k = 0; k < sizeof(sizes) / sizeof(sizes[0]); k++) {
-        struct lr_lor_window window = {0};
+        struct lr_pair_window window = lr_pair_window_begin(lors, NULL, 0);
         int64_t pair = 0, lor = 0;
-        while (lr_plan_next_window(lors, sizes[k], &window)) {
-            assert_int_equal(window.first_pair, pair);
-            assert_int_equal(window.first_lor, lor);
-            assert_true(window.end_pair > window.first_pair);
-            assert_int_equal(window.num_lors, lors->offsets[window.end_pair] - lor);
-            assert_true(window.num_lors <= sizes[k] || window.end_pair == window.first_pair + 1);
+        while (lr_pair_window_next(&window, sizes[k])) {
+            assert_int_equal(window.begin, pair);
+            assert_int_equal(window.first_value, lor);
+            assert_true(window.end > window.begin);
+            assert_int_equal(window.num_values, lors->offsets[window.end] - lor);
+            assert_true(window.num_values <= sizes[k] || window.end == window.begin + 1);
             /* One pair more would not have fitted. */
-            assert_true(window.end_pair == lors->num_pairs ||
-                        lors->offsets[window.end_pair + 1] - lor > sizes[k]);
-            pair = window.end_pair;
-            lor += window.num_lors;
+            assert_true(window.end == lors->num_pairs ||
+                        lors->offsets[window.end + 1] - lor > sizes[k]);
+            pair = window.end;
+            lor += window.num_values;
         }
         assert_int_equal(pair, lors->num_pairs);
         assert_int_equal(lor, lors->count);
@@ -508,8 +509,9 @@ static void test_windows_plan_their_pairs(void **unused)
     const double points[2][3] = {{0, 0, 0}, {2.5, -1.5, 1}};
     const struct lr_rows rows = {.points_mm = points, .end = 2};
     setting_open(&setting, create_two_rings(), 1, 512);
-    struct lr_plan_work work = {.rows = &rows};
-    while (lr_plan_next_window(setting.lors, setting.lors->count / 5, &work.window)) {
+    struct lr_plan_work work = {.rows = &rows,
+                                .window = lr_pair_window_begin(setting.lors, NULL, 0)};
+    while (lr_pair_window_next(&work.window, setting.lors->count / 5)) {
         struct lr_plan_cursor cursor = {0};
         struct lr_batch batch;
         while (lr_plan_next(setting.plan, &work, &cursor, &batch)) {
@@ -518,8 +520,7 @@ static void test_windows_plan_their_pairs(void **unused)
             for (int k = 0; k < batch.num_draws; k++) {
                 const int i = batch.images[batch.draws[k].image].primary;
                 const int64_t pair = lr_lors_pair(setting.lors, i, (int)batch.draws[k].secondary);
-                shows[batch.draws[k].image] |=
-                    pair >= work.window.first_pair && pair < work.window.end_pair;
+                shows[batch.draws[k].image] |= pair >= work.window.begin && pair < work.window.end;
             }
             for (int k = 0; k < batch.num_images; k++) {
                 assert_true(shows[k]);

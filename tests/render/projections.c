@@ -2,9 +2,11 @@
  * Copyright The LORaster authors
  *
  * Forward and back-projection of the raster backend against its own rows: adjoint, windows of LORs,
- * the same bits every time. */
+ * the same bits every time; and which shaders they run. */
 #include "backend_arrays.h"
 #include "stage.h"
+
+#include "vector/place.h"
 
 /* Relative to the norms, in float. */
 static const double adjoint_tolerance = 1e-6;
@@ -309,6 +311,89 @@ static void test_rows_after_windows(void **unused)
     bench_close(&whole);
 }
 
+/* --- what runs: the paper's points and fragments, and no compute shader --- */
+
+/* One projection at the backend's place, and what the device ran for it. false: it does not count. */
+static bool count_projection(struct bench *bench, bool is_forward, struct stage_counts *counts)
+{
+    lr_vector_params params = {
+        .place = bench->backend.place, .count = bench->num_voxels, .log = &bench->log.log};
+    lr_vector image, data;
+    stage_check(bench, lr_vector_create(&params, &image) == LR_OK);
+    params.count = bench->lors->count;
+    stage_check(bench, lr_vector_create(&params, &data) == LR_OK);
+    stage_check(bench, lr_vector_fill(&image, 1.0) == LR_OK);
+    stage_check(bench, lr_vector_fill(&data, 1.0) == LR_OK);
+    struct gl_context *ctx = bench->backend.place->ctx;
+    stage_check(bench, gl_context_make_current(ctx) == LR_OK);
+    const bool can_count = stage_counts_begin(counts);
+    if (can_count) {
+        stage_check(bench, (is_forward ? backend_forward(&bench->backend, image, data)
+                                       : backend_back(&bench->backend, data, image)) == LR_OK);
+        stage_counts_end(counts);
+    }
+    /* The counter of compute shaders does count: sums of vectors are made by one. */
+    struct stage_counts sums;
+    if (can_count && stage_counts_begin(&sums)) {
+        lr_vector_sums added;
+        stage_check(bench, lr_vector_add_up(&data, NULL, &added) == LR_OK);
+        stage_counts_end(&sums);
+        assert_true(sums.counts[STAGE_COMPUTE] > 0);
+        assert_true(added.sum > 0.0);
+    }
+    gl_context_release(ctx);
+    lr_vector_destroy(&data);
+    lr_vector_destroy(&image);
+    return can_count;
+}
+
+static void test_points_and_fragments(void **unused)
+{
+    (void)unused;
+    struct bench bench = {0};
+    struct stage_counts forward_counts, back_counts;
+    bench_open(&bench, create_opposed(), 8, 3, (const int[3]){1, 1, 1}, 0);
+    read_matrix(&bench);
+    if (!count_projection(&bench, true, &forward_counts) ||
+        !count_projection(&bench, false, &back_counts)) {
+        bench_close(&bench);
+        skip();
+    }
+    /* Each voxel is seen through one module, and shows the other one, a quad, in it. */
+    int tile[2];
+    lr_plan_tile_size(bench.scanner, 3, tile);
+    const uint64_t pixels = (uint64_t)tile[0] * (uint64_t)tile[1];
+    const uint64_t voxels = (uint64_t)bench.num_voxels, points = (uint64_t)bench.num_elements;
+    const uint64_t *counts = forward_counts.counts;
+    print_message("forward: %llu vertices, %llu fragments, %llu samples for %llu elements\n",
+                  (unsigned long long)counts[STAGE_VERTICES],
+                  (unsigned long long)counts[STAGE_FRAGMENTS],
+                  (unsigned long long)counts[STAGE_SAMPLES], (unsigned long long)points);
+    assert_int_equal(counts[STAGE_COMPUTE], 0);
+    assert_int_equal(counts[STAGE_VERTICES], voxels * (4 + pixels));
+    /* One point for each element, behind at least one pixel of an image. */
+    assert_in_range(counts[STAGE_SAMPLES], 2 * points, points + voxels * pixels);
+    assert_true(counts[STAGE_FRAGMENTS] >= counts[STAGE_SAMPLES]);
+    /* Back: a quad for each halving, each of which leaves its tiles' texels, and a point a voxel. */
+    counts = back_counts.counts;
+    uint64_t halvings = 0, texels = 0;
+    for (int edge[2] = {tile[0], tile[1]}; halvings == 0 || edge[0] > 1 || edge[1] > 1;
+         halvings++) {
+        edge[0] = (edge[0] + 1) / 2;
+        edge[1] = (edge[1] + 1) / 2;
+        texels += (uint64_t)edge[0] * (uint64_t)edge[1];
+    }
+    print_message("back: %llu vertices, %llu fragments, %llu samples\n",
+                  (unsigned long long)counts[STAGE_VERTICES],
+                  (unsigned long long)counts[STAGE_FRAGMENTS],
+                  (unsigned long long)counts[STAGE_SAMPLES]);
+    assert_int_equal(counts[STAGE_COMPUTE], 0);
+    assert_int_equal(counts[STAGE_VERTICES], voxels * (4 + 1) + 4 * halvings);
+    assert_true(counts[STAGE_SAMPLES] >= voxels * (texels + 1) + points);
+    assert_true(counts[STAGE_FRAGMENTS] >= counts[STAGE_SAMPLES]);
+    bench_close(&bench);
+}
+
 /* An empty image projects to nothing, and nothing back to an empty image. */
 static void test_zeros(void **unused)
 {
@@ -389,6 +474,7 @@ int main(void)
         cmocka_unit_test(test_windows_make_no_difference),
         cmocka_unit_test(test_same_bits_twice),
         cmocka_unit_test(test_rows_after_windows),
+        cmocka_unit_test(test_points_and_fragments),
         cmocka_unit_test(test_zeros),
         cmocka_unit_test(test_progress_and_cancel),
     };

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * raster/scatter.vert with raster/value.frag, and raster/scatter.comp, alone: hand-made correspondence
- * images against sums in double. */
+ * raster/scatter.vert with raster/value.frag, and raster/reduce.frag where it adds LOR images: hand-made
+ * correspondence images against sums in double. */
 #include "stage.h"
 
 #include "render/raster/forward.h"
+#include "vector/place.h"
 
 /* Float sums of a few dozen positive numbers: each addition rounds by 6e-8 of the sum. */
 static const double sum_tolerance = 3e-6;
 
-struct way {
-    bool by_points;
-    int times;
-};
-
-/* A batch whose images and atlas are made up. */
+/* A batch whose images and atlas are made up, and the voxels that its images are of. */
 struct made_up {
     struct texel *atlas;
     struct lr_plan_image *images;
     struct lr_batch batch;
+    float *voxels, factor;
+    int64_t num_voxels;
 };
 
 static void upload_made_up(struct stage *stage, const struct made_up *made)
@@ -35,10 +33,16 @@ static void make_up(struct stage *stage, struct made_up *made, double density, u
     const int num_images = stage->plan->max_images;
     made->atlas = test_alloc(stage_atlas_texels(stage), sizeof(*made->atlas));
     made->images = test_alloc(num_images, sizeof(*made->images));
+    made->factor = 0.25f;
+    made->num_voxels = 20000; /* several rows of texels */
+    made->voxels = test_alloc(made->num_voxels, sizeof(*made->voxels));
+    for (int64_t k = 0; k < made->num_voxels; k++) {
+        made->voxels[k] = (float)random_between(state, 0.4, 12);
+    }
     for (int k = 0; k < num_images; k++) {
         const double origin[3] = {0};
         made->images[k] = stage_image(stage, origin, k % modules, k);
-        made->images[k].scale = (float)random_between(state, 0.1, 3);
+        made->images[k].row = (uint32_t)(1311 * k % made->num_voxels);
         stage_fill_tile(stage, &made->images[k], density, made->atlas, state);
     }
     made->batch = (struct lr_batch){
@@ -50,11 +54,27 @@ static void made_up_finish(struct made_up *made)
 {
     free(made->atlas);
     free(made->images);
+    free(made->voxels);
 }
 
-/* values[window's LOR] += scale * weight over all pixels of all windows. */
+/* Where the window has a LOR's value; -1: it has not. */
+static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
+{
+    int64_t first = 0;
+    for (int64_t k = window->begin; k < window->end; k++) {
+        const int64_t pair = lr_pair_window_pair(window, k);
+        const int64_t within = lor - window->lors->offsets[pair];
+        if (within >= 0 && within < lr_pair_size(window->lors, pair)) {
+            return first + within;
+        }
+        first += lr_pair_size(window->lors, pair);
+    }
+    return -1;
+}
+
+/* values[window's LOR] += weight * x_v / N over all pixels of all windows. */
 static void sum_pixels(const struct stage *stage, const struct made_up *made,
-                       const struct lr_lor_window *window, double *values)
+                       const struct lr_pair_window *window, double *values)
 {
     const int width = stage->images.atlas->size[0];
     for (int k = 0; k < made->batch.num_images; k++) {
@@ -63,58 +83,54 @@ static void sum_pixels(const struct stage *stage, const struct made_up *made,
             for (int x = 0; x < stage->plan->tile[0]; x++) {
                 const struct texel *texel =
                     &made->atlas[(int64_t)(image->tile_y + y) * width + image->tile_x + x];
-                const int64_t lor = stage_lor(stage, image, (const int[2]){x, y}, texel->crystal) -
-                                    window->first_lor;
-                if (stage_in_window(stage, image, x, y) && texel->crystal != 0 && lor >= 0 &&
-                    lor < window->num_lors) {
-                    values[lor] += (double)texel->weight * (double)image->scale;
+                const int64_t lor =
+                    place_in(window, stage_lor(stage, image, (const int[2]){x, y}, texel->crystal));
+                if (stage_in_window(stage, image, x, y) && lor >= 0) {
+                    values[lor] += (double)texel->weight * (double)made->voxels[image->row] *
+                                   (double)made->factor;
                 }
             }
         }
     }
 }
 
-static struct lr_scatter open_scatter(struct stage *stage, bool by_points)
+static struct lr_scatter open_scatter(struct stage *stage, const struct made_up *made)
 {
-    struct lr_scatter scatter = {
-        .scene = &stage->scene, .plan = stage->plan, .by_points = by_points};
-    stage_check(stage, lr_scatter_init(&scatter) == LR_OK);
+    struct lr_scatter scatter;
+    stage_check(stage,
+                lr_scatter_init(&scatter, &stage->scene, stage->plan, made->num_voxels) == LR_OK);
+    scatter.factor = made->factor;
+    const lr_vector voxels = lr_vector_of_floats(made->voxels, made->num_voxels);
+    stage_check(stage, lr_texels_put(&scatter.voxels, &voxels) == LR_OK);
     return scatter;
 }
 
 /* Scatters the made-up batch `times` times into the window and compares every LOR. */
-static int check_way(struct stage *stage, const struct made_up *made,
-                     const struct lr_lor_window *window, struct way way)
+static int check_scatter(struct stage *stage, const struct made_up *made,
+                         const struct lr_pair_window *window, int times)
 {
-    struct lr_lor_texture lors = lr_lor_texture_create(stage->ctx, window->num_lors);
-    float *got = test_alloc(window->num_lors, sizeof(*got));
-    double *want = test_alloc(window->num_lors, sizeof(*want));
+    struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", window->num_values);
+    float *got = test_alloc(window->num_values, sizeof(*got));
+    double *want = test_alloc(window->num_values, sizeof(*want));
     int filled = 0;
     stage_check(stage, lors.target != NULL);
     stage_check(stage, lr_scene_set_window(&stage->scene, window) == LR_OK);
-    struct lr_scatter scatter = open_scatter(stage, way.by_points);
-    for (int k = 0; k < way.times; k++) {
+    struct lr_scatter scatter = open_scatter(stage, made);
+    lr_scatter_begin(&scatter);
+    for (int k = 0; k < times; k++) {
         stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
         sum_pixels(stage, made, window, want);
     }
-    stage_check(stage, lr_lor_texture_read(&lors, got) == LR_OK);
-    for (int64_t lor = 0; lor < window->num_lors; lor++) {
+    lr_vector values = lr_vector_of_floats(got, window->num_values);
+    stage_check(stage, lr_scatter_end(&scatter, &lors, &values) == LR_OK);
+    for (int64_t lor = 0; lor < window->num_values; lor++) {
         filled += want[lor] > 0;
         assert_close((double)got[lor], want[lor], sum_tolerance);
     }
     lr_scatter_finish(&scatter);
-    lr_lor_texture_destroy(&lors);
+    lr_texels_destroy(&lors);
     free(got);
     free(want);
-    return filled;
-}
-
-/* By points, and by atomic additions. */
-static int check_scatter(struct stage *stage, const struct made_up *made,
-                         const struct lr_lor_window *window, int times)
-{
-    const int filled = check_way(stage, made, window, (struct way){true, times});
-    assert_int_equal(check_way(stage, made, window, (struct way){false, times}), filled);
     return filled;
 }
 
@@ -130,7 +146,7 @@ static void test_random_contents(void **context)
                                                   .rays = rays,
                                                   .min_tiles = 13});
         make_up(&stage, &made, k % 2 == 0 ? 0.9 : 0.3, &state);
-        const struct lr_lor_window all = lr_plan_all_lors(stage.lors);
+        const struct lr_pair_window all = lr_pair_window_all(stage.lors);
         const int filled = check_scatter(&stage, &made, &all, 1 + k % 2);
         print_message("%-14s R = %d: %d images, %d LORs\n", scanner_cases[k].name, rays,
                       made.batch.num_images, filled);
@@ -151,36 +167,76 @@ static void test_windows(void **context)
                &(struct stage_params){
                    .ctx = *context, .scanner = create_two_rings(), .rays = 3, .min_tiles = 25});
     make_up(&stage, &made, 0.8, &state);
-    struct lr_lor_window window = {0};
-    while (lr_plan_next_window(stage.lors, stage.lors->count / 4, &window)) {
+    struct lr_pair_window window = lr_pair_window_begin(stage.lors, NULL, 0);
+    while (lr_pair_window_next(&window, stage.lors->count / 4)) {
         filled += check_scatter(&stage, &made, &window, 1);
         windows++;
     }
-    const struct lr_lor_window all = lr_plan_all_lors(stage.lors);
+    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
     assert_true(windows > 3);
     assert_int_equal(filled, check_scatter(&stage, &made, &all, 1));
+
+    /* A list: every third pair, one after the other. */
+    int32_t *pairs = test_alloc(stage.lors->num_pairs, sizeof(*pairs));
+    int64_t num_pairs = 0;
+    for (int64_t pair = 1; pair < stage.lors->num_pairs; pair += 3) {
+        pairs[num_pairs++] = (int32_t)pair;
+    }
+    window = lr_pair_window_begin(stage.lors, pairs, num_pairs);
+    windows = filled = 0;
+    while (lr_pair_window_next(&window, stage.lors->count / 9)) {
+        filled += check_scatter(&stage, &made, &window, 1);
+        windows++;
+    }
+    assert_true(windows > 2 && filled > 10);
+    free(pairs);
+    made_up_finish(&made);
+    stage_close(&stage);
+}
+
+/* More terms than the LOR image takes before it is added to others: single pixels, each of which sees one of four
+ * crystals. */
+static void test_many_terms(void **context)
+{
+    enum { TIMES = 4, TILES = 10000 };
+    uint64_t state = test_seed();
+    struct stage stage;
+    struct made_up made;
+    const lr_module shape = shape_of(1, 1, 4, 3.5);
+    lr_module modules[5];
+    for (int m = 0; m < 5; m++) {
+        modules[m] = place_module(&shape, &(struct placement){72 * m, 30, 0, 0, 0, 0});
+    }
+    stage_open(&stage, &(struct stage_params){.ctx = *context,
+                                              .scanner = scanner_of(modules, 5, 0),
+                                              .rays = 1,
+                                              .min_tiles = TILES});
+    make_up(&stage, &made, 0.9, &state);
+    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
+    assert_true((double)made.batch.num_images * TIMES > 2.5 * 1024 * (double)all.num_values);
+    assert_int_equal(check_scatter(&stage, &made, &all, TIMES), all.num_values);
     made_up_finish(&made);
     stage_close(&stage);
 }
 
 /* Adds `made` to two LORs that hold 2^24 and 0.5. */
-static void check_rounding(struct stage *stage, const struct made_up *made, int64_t lor,
-                           bool by_points)
+static void check_rounding(struct stage *stage, const struct made_up *made, int64_t lor)
 {
     const int64_t num_lors = stage->lors->count;
-    struct lr_scatter scatter = open_scatter(stage, by_points);
-    struct lr_lor_texture lors = lr_lor_texture_create(stage->ctx, num_lors);
+    struct lr_scatter scatter = open_scatter(stage, made);
+    struct lr_texels lors = lr_texels_create(stage->ctx, "LOR image", num_lors);
     float *values = test_alloc(num_lors, sizeof(*values));
+    lr_vector vector = lr_vector_of_floats(values, num_lors);
     values[lor] = 16777216.0f;
     values[lor + 1] = 0.5f;
-    stage_check(stage, lr_lor_texture_upload(&lors, values) == LR_OK);
+    stage_check(stage, lr_texels_put(&lors, &vector) == LR_OK);
     stage_check(stage, lr_scatter_run(&scatter, &stage->images, &made->batch, &lors) == LR_OK);
-    stage_check(stage, lr_lor_texture_read(&lors, values) == LR_OK);
+    stage_check(stage, lr_texels_get(&lors, &vector) == LR_OK);
     assert_true(values[lor] == 16777224.0f);
     assert_true(values[lor + 1] == 8.5f);
     free(values);
     lr_scatter_finish(&scatter);
-    lr_lor_texture_destroy(&lors);
+    lr_texels_destroy(&lors);
 }
 
 /* A macropixel of equal (r, s) emits one point: with weights 2^-24 .. 1 the float sum inside the
@@ -194,6 +250,9 @@ static void test_macropixel_sums_once(void **context)
     made.atlas = test_alloc(stage_atlas_texels(&stage), sizeof(*made.atlas));
     made.images = test_alloc(1, sizeof(*made.images));
     made.images[0] = stage_image(&stage, (const double[3]){0}, 0, 0);
+    made.voxels = test_alloc(1, sizeof(*made.voxels));
+    made.voxels[0] = made.factor = 1;
+    made.num_voxels = 1;
     made.batch = (struct lr_batch){.images = made.images, .num_images = 1, .atlas_rows = 1};
     const int width = stage.images.atlas->size[0];
     /* Crystal (2, 3) of module 0: half of its pixels see crystal 5 of module 1, half crystal 6. */
@@ -202,7 +261,7 @@ static void test_macropixel_sums_once(void **context)
             (struct texel){.crystal = (uint32_t)(81 + 5 + k % 2 + 1), .weight = 1.0f + (float)k};
     }
     upload_made_up(&stage, &made);
-    const struct lr_lor_window all = lr_plan_all_lors(stage.lors);
+    const struct lr_pair_window all = lr_pair_window_all(stage.lors);
     assert_int_equal(check_scatter(&stage, &made, &all, 1), 2);
 
     /* Added to 2^24, a point of 8 ones counts; eight points of 1 would each round away. */
@@ -211,37 +270,63 @@ static void test_macropixel_sums_once(void **context)
         made.atlas[k].weight = made.atlas[k].crystal != 0 ? 1.0f : 0.0f;
     }
     upload_made_up(&stage, &made);
-    check_rounding(&stage, &made, lor, true);
-    check_rounding(&stage, &made, lor, false);
+    check_rounding(&stage, &made, lor);
     made_up_finish(&made);
     stage_close(&stage);
 }
 
-/* The LOR texture gives back what was put into it, at sizes around its row length. */
-static void test_lor_texture_round_trip(void **context)
+/* A texture gives back what was put into it, at sizes around its row length; from and to the host, and
+ * anywhere in a vector at a place. */
+static void test_texels_round_trip(void **context)
 {
     static const int64_t sizes[] = {1, 4095, 4096, 4097, 12288, 20000};
+    enum { BEFORE = 5 };
     uint64_t state = test_seed();
+    lr_place *place = lr_place_open(&(lr_place_params){.kind = LR_PLACE_GL});
+    (void)context;
+    assert_non_null(place);
+    assert_int_equal(gl_context_make_current(place->ctx), LR_OK);
     for (int k = 0; k < 6; k++) {
-        struct lr_lor_texture lors = lr_lor_texture_create(*context, sizes[k]);
-        float *values = test_alloc(sizes[k], sizeof(*values));
-        float *back = test_alloc(sizes[k], sizeof(*back));
-        assert_non_null(lors.target);
-        for (int64_t lor = 0; lor < sizes[k]; lor++) {
+        const int64_t count = sizes[k];
+        struct lr_texels texels = lr_texels_create(place->ctx, "texels", count);
+        float *values = test_alloc(count, sizeof(*values));
+        float *back = test_alloc(count, sizeof(*back));
+        lr_vector from = lr_vector_of_floats(values, count), to = lr_vector_of_floats(back, count);
+        lr_vector there;
+        assert_non_null(texels.target);
+        assert_int_equal(
+            lr_vector_create(&(lr_vector_params){.place = place, .count = count + 2 * BEFORE},
+                             &there),
+            LR_OK);
+        lr_vector part = lr_vector_part(&there, BEFORE, count);
+        for (int64_t lor = 0; lor < count; lor++) {
             values[lor] = (float)test_random(&state);
         }
-        assert_int_equal(lr_lor_texture_read(&lors, back), LR_OK);
-        assert_true(back[0] == 0.0f && back[sizes[k] - 1] == 0.0f);
-        assert_int_equal(lr_lor_texture_upload(&lors, values), LR_OK);
-        assert_int_equal(lr_lor_texture_read(&lors, back), LR_OK);
-        assert_memory_equal(values, back, (size_t)sizes[k] * sizeof(*values));
-        lr_lor_texture_destroy(&lors);
+        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_true(back[0] == 0.0f && back[count - 1] == 0.0f);
+        assert_int_equal(lr_texels_put(&texels, &from), LR_OK);
+        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_memory_equal(values, back, (size_t)count * sizeof(*values));
+        assert_int_equal(lr_texels_get(&texels, &part), LR_OK);
+        assert_int_equal(lr_texels_renew(&texels, place->ctx, "texels", count), LR_OK);
+        assert_int_equal(lr_texels_put(&texels, &part), LR_OK);
+        memset(back, 0, (size_t)count * sizeof(*back));
+        assert_int_equal(lr_texels_get(&texels, &to), LR_OK);
+        assert_memory_equal(values, back, (size_t)count * sizeof(*values));
+        lr_vector_sums sums;
+        lr_vector before = lr_vector_part(&there, 0, BEFORE);
+        assert_int_equal(lr_vector_add_up(&before, NULL, &sums), LR_OK);
+        assert_true(sums.sum == 0.0);
+        lr_vector_destroy(&there);
+        lr_texels_destroy(&texels);
         free(values);
         free(back);
     }
-    assert_true(lr_lor_texture_capacity(*context, 1) == 4096);
-    assert_true(lr_lor_texture_capacity(*context, 3 * 16384 + 5) == 3 * 4096);
-    assert_true(lr_lor_texture_capacity(*context, 0) >= (int64_t)4096 * 4096);
+    assert_true(lr_texels_capacity(place->ctx, 1) == 4096);
+    assert_true(lr_texels_capacity(place->ctx, 3 * 16384 + 5) == 3 * 4096);
+    assert_true(lr_texels_capacity(place->ctx, 0) >= (int64_t)4096 * 4096);
+    gl_context_release(place->ctx);
+    lr_place_close(place);
 }
 
 int main(int argc, char **argv)
@@ -255,7 +340,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_prestate(test_random_contents, ctx),
         cmocka_unit_test_prestate(test_windows, ctx),
         cmocka_unit_test_prestate(test_macropixel_sums_once, ctx),
-        cmocka_unit_test_prestate(test_lor_texture_round_trip, ctx),
+        cmocka_unit_test_prestate(test_many_terms, ctx),
+        cmocka_unit_test_prestate(test_texels_round_trip, ctx),
     };
     const int failed = cmocka_run_group_tests_name("render_scatter", tests, NULL, NULL);
     stage_leave(ctx);

@@ -83,6 +83,54 @@ static inline void stage_leave(struct gl_context *ctx)
         }                                                                                          \
     } while (0)
 
+/* What the device runs between begin and end (GL_ARB_pipeline_statistics_query); the context is current. */
+enum stage_counted {
+    STAGE_VERTICES = 0, /* of draws */
+    STAGE_FRAGMENTS,    /* at least; renderers count in blocks of pixels */
+    STAGE_COMPUTE,      /* invocations of compute shaders */
+    STAGE_SAMPLES,      /* that fragments left on a target */
+    STAGE_NUM_COUNTED
+};
+struct stage_counts {
+    GLuint queries[STAGE_NUM_COUNTED];
+    uint64_t counts[STAGE_NUM_COUNTED]; /* after the end */
+};
+static const GLenum stage_counted[STAGE_NUM_COUNTED] = {
+    GL_VERTICES_SUBMITTED_ARB, GL_FRAGMENT_SHADER_INVOCATIONS_ARB,
+    GL_COMPUTE_SHADER_INVOCATIONS_ARB, GL_SAMPLES_PASSED};
+
+/* false, and said: the driver does not count. */
+static inline bool stage_counts_begin(struct stage_counts *counts)
+{
+    bool can_count = false;
+    GLint num_extensions = 0;
+    glGetIntegerv(GL_NUM_EXTENSIONS, &num_extensions);
+    for (GLint k = 0; k < num_extensions; k++) {
+        can_count |= strcmp((const char *)glGetStringi(GL_EXTENSIONS, (GLuint)k),
+                            "GL_ARB_pipeline_statistics_query") == 0;
+    }
+    if (!can_count) {
+        print_message("not counted: no GL_ARB_pipeline_statistics_query here\n");
+        return false;
+    }
+    glGenQueries(STAGE_NUM_COUNTED, counts->queries); /* glCreateQueries of Mesa 22 knows them not */
+    for (int k = 0; k < STAGE_NUM_COUNTED; k++) {
+        glBeginQuery(stage_counted[k], counts->queries[k]);
+    }
+    return true;
+}
+
+static inline void stage_counts_end(struct stage_counts *counts)
+{
+    for (int k = 0; k < STAGE_NUM_COUNTED; k++) {
+        GLuint64 count;
+        glEndQuery(stage_counted[k]);
+        glGetQueryObjectui64v(counts->queries[k], GL_QUERY_RESULT, &count);
+        counts->counts[k] = count;
+    }
+    glDeleteQueries(STAGE_NUM_COUNTED, counts->queries);
+}
+
 /* Edge of a square atlas with room for that many tiles. */
 static inline int stage_atlas_size(const lr_scanner *scanner, int rays, int tiles)
 {

@@ -29,6 +29,15 @@ static inline struct lr_pair_window lr_pair_window_begin(const lr_lors *lors, co
         .lors = lors, .pairs = pairs, .num_pairs = pairs != NULL ? num_pairs : lors->num_pairs};
 }
 
+/* All pairs in one window. */
+static inline struct lr_pair_window lr_pair_window_all(const lr_lors *lors)
+{
+    return (struct lr_pair_window){.lors = lors,
+                                   .num_pairs = lors->num_pairs,
+                                   .end = lors->num_pairs,
+                                   .num_values = lors->count};
+}
+
 /* Pair k of the list. */
 static inline int64_t lr_pair_window_pair(const struct lr_pair_window *window, int64_t k)
 {
@@ -66,6 +75,21 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
         lr_pair_window_take(window);
     }
     return window->end > window->begin;
+}
+
+/* Whether a pair is in the window. */
+static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64_t pair)
+{
+    int64_t low = window->begin, high = window->end;
+    if (window->pairs == NULL) {
+        return pair >= low && pair < high;
+    }
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        low = window->pairs[middle] < pair ? middle + 1 : low;
+        high = window->pairs[middle] < pair ? high : middle;
+    }
+    return low < window->end && window->pairs[low] == pair;
 }
 
 #endif

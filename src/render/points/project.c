@@ -47,7 +47,7 @@ static lr_status forward_window(struct lr_points *points, const struct lr_plan_w
 static lr_status forward_floats(struct lr_points *points, const struct lr_plan_work *work,
                                 float *values)
 {
-    const int64_t count = work->window.num_lors;
+    const int64_t count = work->window.num_values;
     const struct lr_points_output output = {.buffer = make_values(points, "LOR values", count),
                                             .num_lors = count};
     lr_status status = output.buffer ? forward_window(points, work, &output) : LR_FAILED;
@@ -61,9 +61,11 @@ static lr_status forward_floats(struct lr_points *points, const struct lr_plan_w
 static lr_status forward_windows(struct lr_points *points, const float *image, float *data)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {.rows = &rows, .emission = image};
-    while (lr_plan_next_window(points->params.lors, points->max_window, &work.window)) {
-        float *values = data + work.window.first_lor;
+    struct lr_plan_work work = {.rows = &rows,
+                                .window = lr_pair_window_begin(points->params.lors, NULL, 0),
+                                .emission = image};
+    while (lr_pair_window_next(&work.window, points->max_window)) {
+        float *values = data + work.window.first_value;
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
         LR_TRY(forward_floats(points, &work, values));
     }
@@ -117,7 +119,7 @@ static lr_status back_window(struct lr_points *points, const struct lr_plan_work
                              const struct gl_buffer *lors, const struct gl_buffer *voxels)
 {
     struct projection at = {.points = points,
-                            .output = {.buffer = lors, .num_lors = work->window.num_lors},
+                            .output = {.buffer = lors, .num_lors = work->window.num_values},
                             .voxels = voxels};
     const struct lr_sweep sweep = {.params = &points->params,
                                    .plan = points->plan,
@@ -131,14 +133,15 @@ static lr_status back_windows(struct lr_points *points, const float *data,
                               const struct gl_buffer *voxels)
 {
     const struct lr_rows rows = lr_sweep_voxels(&points->params);
-    struct lr_plan_work work = {.rows = &rows};
-    while (lr_plan_next_window(points->params.lors, points->max_window, &work.window)) {
+    struct lr_plan_work work = {.rows = &rows,
+                                .window = lr_pair_window_begin(points->params.lors, NULL, 0)};
+    while (lr_pair_window_next(&work.window, points->max_window)) {
         LR_TRY(lr_scene_set_window(&points->scene, &work.window));
         struct gl_buffer *lors = gl_buffer_create(
-            points->ctx,
-            &(struct gl_buffer_params){.label = "LOR values",
-                                       .size_bytes = work.window.num_lors * (int64_t)sizeof(float),
-                                       .data = data + work.window.first_lor});
+            points->ctx, &(struct gl_buffer_params){.label = "LOR values",
+                                                    .size_bytes = work.window.num_values *
+                                                                  (int64_t)sizeof(float),
+                                                    .data = data + work.window.first_value});
         const lr_status status = lors ? back_window(points, &work, lors, voxels) : LR_FAILED;
         gl_buffer_destroy(lors);
         LR_TRY(status);

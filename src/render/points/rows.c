@@ -203,7 +203,7 @@ static lr_status make_list(struct listing *listing, const struct lr_rows *rows)
 lr_status lr_points_read_rows(void *self, const struct lr_rows *rows, const lr_row_sink *sink)
 {
     struct lr_points *points = self;
-    const struct lr_lor_window all = lr_plan_all_lors(points->params.lors);
+    const struct lr_pair_window all = lr_pair_window_all(points->params.lors);
     LR_TRY(lr_scene_set_window(&points->scene, &all));
     struct listing listing = {.points = points, .factor = 1.0 / lr_rows_per_row(rows)};
     lr_status status = make_list(&listing, rows);

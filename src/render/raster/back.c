@@ -6,11 +6,11 @@
 #include "common/bindings.h"
 #include "gl/timer.h"
 
-/* The block of shaders/raster/gather.comp. */
+/* The block of shaders/raster/gather.frag; that of reduce.frag is its beginning. */
 struct gather_pass {
-    int32_t tile_size[2], lors_size[2];
-    uint32_t num_lors;
-    uint32_t unused[3];
+    struct lr_reduce_pass tiles;
+    int32_t columns, num_images;
+    uint32_t num_lors, unused;
 };
 _Static_assert(sizeof(struct gather_pass) == 32, "the shaders' layout");
 
@@ -22,106 +22,132 @@ struct collect_pass {
 };
 _Static_assert(sizeof(struct lr_plan_row) == 16, "the shaders' layout");
 
-enum { IMAGE_WIDTH = 4096 };
+struct gl_program *lr_reduce_start(struct gl_context *ctx, int step)
+{
+    const struct gl_define defines[] = {{"STEP", step == 1 ? "1" : "2"}, {0}};
+    return gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
+                                                             .fragment = "raster/reduce.frag",
+                                                             .defines = defines,
+                                                             .label = "reduce"});
+}
 
 static lr_status make_programs(struct lr_gather *gather)
 {
     struct gl_context *ctx = gather->scene->ctx;
     struct lr_rays_define rays;
     lr_rays_define_init(&rays, gather->plan->rays);
-    gather->gather = gl_program_start(
-        ctx, &(struct gl_program_params){
-                 .compute = "raster/gather.comp", .defines = rays.defines, .label = "gather"});
+    gather->gather =
+        gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/cover.vert",
+                                                          .fragment = "raster/gather.frag",
+                                                          .defines = rays.defines,
+                                                          .label = "gather"});
+    gather->reduce = lr_reduce_start(ctx, 2);
     gather->collect =
         gl_program_start(ctx, &(struct gl_program_params){.vertex = "raster/collect.vert",
                                                           .fragment = "raster/value.frag",
                                                           .label = "collect"});
-    return gather->gather && gather->collect ? LR_OK : LR_FAILED;
+    return gather->gather && gather->reduce && gather->collect ? LR_OK : LR_FAILED;
 }
 
-static lr_status make_image(struct lr_gather *gather)
+/* One halving even of a single pixel: it takes the LOR values. */
+static lr_status make_sums(struct lr_gather *gather)
 {
-    const int64_t height = (gather->num_voxels + IMAGE_WIDTH - 1) / IMAGE_WIDTH;
-    gather->image = gl_target_create(gather->scene->ctx, &(struct gl_target_params){
-                                                             .label = "voxel sums",
-                                                             .width = IMAGE_WIDTH,
-                                                             .height = (int)height,
-                                                             .colour_formats = {GL_R32F},
-                                                         });
-    gather->sums = gl_target_create(gather->scene->ctx, &(struct gl_target_params){
-                                                            .label = "sums of images",
-                                                            .width = gather->plan->columns,
-                                                            .height = gather->plan->rows,
-                                                            .colour_formats = {GL_R32F},
-                                                        });
-    gather->rows = gl_buffer_create(
-        gather->scene->ctx,
-        &(struct gl_buffer_params){.label = "rows of the batch",
-                                   .size_bytes = gather->plan->max_images *
-                                                 (int64_t)sizeof(struct lr_plan_row)});
-    return gather->image && gather->sums && gather->rows ? LR_OK : LR_FAILED;
+    const struct lr_plan *plan = gather->plan;
+    int tile[2] = {plan->tile[0], plan->tile[1]};
+    do {
+        const int k = gather->num_halvings++;
+        for (int axis = 0; axis < 2; axis++) {
+            gather->tiles[k][axis] = tile[axis] = (tile[axis] + 1) / 2;
+        }
+        gather->sums[k] = gl_target_create(gather->scene->ctx, &(struct gl_target_params){
+                                                                   .label = "sums of pixels",
+                                                                   .width = plan->columns * tile[0],
+                                                                   .height = plan->rows * tile[1],
+                                                                   .colour_formats = {GL_R32F},
+                                                               });
+        if (gather->sums[k] == NULL) {
+            return LR_FAILED;
+        }
+    } while ((tile[0] > 1 || tile[1] > 1) && gather->num_halvings < LR_MOST_HALVINGS);
+    return LR_OK;
 }
 
 lr_status lr_gather_init(struct lr_gather *gather, struct lr_scene *scene,
                          const struct lr_plan *plan, int64_t num_voxels)
 {
-    *gather = (struct lr_gather){.scene = scene, .plan = plan, .num_voxels = num_voxels};
+    *gather = (struct lr_gather){.scene = scene, .plan = plan};
     lr_status status = make_programs(gather);
-    if (status == LR_OK) {
-        status = make_image(gather);
-    }
-    if (status != LR_OK) {
+    status = status == LR_OK ? make_sums(gather) : status;
+    gather->image = lr_texels_create(scene->ctx, "voxel sums", num_voxels);
+    gather->rows = gl_buffer_create(
+        scene->ctx, &(struct gl_buffer_params){.label = "rows of the batch",
+                                               .size_bytes = plan->max_images *
+                                                             (int64_t)sizeof(struct lr_plan_row)});
+    if (status != LR_OK || gather->image.target == NULL || gather->rows == NULL) {
         lr_gather_finish(gather);
+        return LR_FAILED;
     }
-    return status;
+    return LR_OK;
 }
 
 void lr_gather_finish(struct lr_gather *gather)
 {
-    gl_target_destroy(gather->image);
     gl_buffer_destroy(gather->rows);
-    gl_target_destroy(gather->sums);
+    lr_texels_destroy(&gather->image);
+    for (int k = 0; k < gather->num_halvings; k++) {
+        gl_target_destroy(gather->sums[k]);
+    }
     gl_program_destroy(gather->collect);
+    gl_program_destroy(gather->reduce);
     gl_program_destroy(gather->gather);
     *gather = (struct lr_gather){0};
 }
 
 void lr_gather_clear(struct lr_gather *gather)
 {
-    gl_target_clear(gather->image, NULL);
+    gl_target_clear(gather->image.target, NULL);
 }
 
-static lr_status run_gather(struct lr_gather *gather, const struct lr_correspondence *images,
-                            const struct lr_batch *batch, const struct lr_lor_texture *lors)
+/* Halving k of the tiles in use; the first one takes the LOR values. */
+static lr_status halve(struct lr_gather *gather, int k, const struct lr_correspondence *images,
+                       const struct lr_batch *batch, const struct lr_texels *lors)
 {
-    const int *tile = gather->plan->tile;
+    const int *source = k == 0 ? gather->plan->tile : gather->tiles[k - 1];
+    const int *target = gather->tiles[k];
     const struct gather_pass uniforms = {
-        .tile_size = {tile[0], tile[1]},
-        .lors_size = {lors->target->size[0], lors->target->size[1]},
-        .num_lors = (uint32_t)lors->num_lors,
+        .tiles = {.source_tile = {source[0], source[1]}, .target_tile = {target[0], target[1]}},
+        .columns = gather->plan->columns,
+        .num_images = batch->num_images,
+        .num_lors = (uint32_t)lors->count,
     };
     struct gl_pass pass = {
-        .label = "gather from LORs",
-        .program = gather->gather,
+        .label = k == 0 ? "gather from LORs" : "halve the sums",
+        .program = k == 0 ? gather->gather : gather->reduce,
         .uniforms = &uniforms,
-        .uniform_bytes = sizeof(uniforms),
-        .images[LR_IMAGE_SUMS] = {.texture = gather->sums->colours[0], .access = GL_WRITE_ONLY},
-        .groups = {batch->num_images, 1, 1},
-        .barriers = GL_TEXTURE_FETCH_BARRIER_BIT | GL_TEXTURE_UPDATE_BARRIER_BIT |
-                    GL_SHADER_IMAGE_ACCESS_BARRIER_BIT,
+        .uniform_bytes = k == 0 ? sizeof(uniforms) : sizeof(uniforms.tiles),
+        .target = gather->sums[k],
+        .viewport = {0, 0, gather->sums[k]->size[0], batch->atlas_rows * target[1]},
+        .primitive = GL_TRIANGLE_STRIP,
+        .vertices = 4,
+        .instances = 1,
     };
-    lr_scene_bind(gather->scene, &pass);
-    pass.buffers[LR_BIND_IMAGES].buffer = images->images;
-    pass.textures[LR_UNIT_CORRESPONDENCE] = images->atlas->colours[0];
-    pass.textures[LR_UNIT_LORS] = lors->target->colours[0];
+    if (k == 0) {
+        lr_scene_bind(gather->scene, &pass);
+        pass.buffers[LR_BIND_IMAGES].buffer = images->images;
+        pass.textures[LR_UNIT_CORRESPONDENCE] = images->atlas->colours[0];
+        pass.textures[LR_UNIT_LORS] = lors->target->colours[0];
+    } else {
+        pass.textures[LR_UNIT_SUMS] = gather->sums[k - 1]->colours[0];
+    }
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
 /* Adds up the images of each voxel. */
 static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *batch)
 {
+    const int *size = gather->image.target->size;
     const struct collect_pass uniforms = {
-        .image_size = {gather->image->size[0], gather->image->size[1]},
+        .image_size = {size[0], size[1]},
         .columns = gather->plan->columns,
     };
     LR_TRY(gl_buffer_upload(gather->rows, 0, batch->num_rows * (int64_t)sizeof(*batch->rows),
@@ -131,45 +157,31 @@ static lr_status run_collect(struct lr_gather *gather, const struct lr_batch *ba
         .program = gather->collect,
         .uniforms = &uniforms,
         .uniform_bytes = sizeof(uniforms),
-        .target = gather->image,
+        .target = gather->image.target,
         .blending = GL_BLENDING_ADD,
         .primitive = GL_POINTS,
         .vertices = batch->num_rows,
         .instances = 1,
-        .barriers = GL_SHADER_IMAGE_ACCESS_BARRIER_BIT, /* the next batch writes its sums */
     };
     pass.buffers[LR_BIND_ROWS].buffer = gather->rows;
-    pass.textures[LR_UNIT_SUMS] = gather->sums->colours[0];
+    pass.textures[LR_UNIT_SUMS] = gather->sums[gather->num_halvings - 1]->colours[0];
     return gl_pass_run(gather->scene->ctx, &pass);
 }
 
 lr_status lr_gather_run(struct lr_gather *gather, const struct lr_correspondence *images,
-                        const struct lr_batch *batch, const struct lr_lor_texture *lors)
+                        const struct lr_batch *batch, const struct lr_texels *lors)
 {
     if (batch->num_images == 0) {
         return LR_OK;
     }
     gl_stopwatch_begin(gather->gathers);
-    const lr_status status = run_gather(gather, images, batch, lors);
+    lr_status status = halve(gather, 0, images, batch, lors);
     gl_stopwatch_end(gather->gathers);
-    LR_TRY(status);
     gl_stopwatch_begin(gather->reductions);
-    const lr_status reduced = run_collect(gather, batch);
-    gl_stopwatch_end(gather->reductions);
-    return reduced;
-}
-
-lr_status lr_gather_read(const struct lr_gather *gather, float *values)
-{
-    const struct gl_texture *image = gather->image->colours[0];
-    const int rows = (int)(gather->num_voxels / IMAGE_WIDTH);
-    const int rest = (int)(gather->num_voxels % IMAGE_WIDTH);
-    if (rows > 0) {
-        LR_TRY(
-            gl_texture_read(image, &(struct gl_box){.width = IMAGE_WIDTH, .height = rows}, values));
+    for (int k = 1; status == LR_OK && k < gather->num_halvings; k++) {
+        status = halve(gather, k, images, batch, lors);
     }
-    return rest == 0
-               ? LR_OK
-               : gl_texture_read(image, &(struct gl_box){.y = rows, .width = rest, .height = 1},
-                                 values + (int64_t)rows * IMAGE_WIDTH);
+    status = status == LR_OK ? run_collect(gather, batch) : status;
+    gl_stopwatch_end(gather->reductions);
+    return status;
 }

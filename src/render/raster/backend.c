@@ -2,20 +2,22 @@
  * Copyright The LORaster authors
  *
  * The `raster` backend: Toth, Magdics, Szirmay-Kalos, Fast System Matrix Generation on a GPU
- * Cluster, sections II to IV, on OpenGL. */
+ * Cluster, sections II to IV, on OpenGL: no step
+ * needs the processor. */
 #include "operator/backend.h"
 
 #include "base/log.h"
 #include "base/mem.h"
 #include "gl/timer.h"
 #include "render/raster/back.h"
+#include "render/raster/forward.h"
 #include "render/raster/picture.h"
 #include "render/raster/rows.h"
 #include "render/sweep.h"
+#include "render/values.h"
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a batch takes its time for. */
 enum kind { IMAGES, SCATTER, GATHER, REDUCTION, NUM_KINDS };
@@ -30,7 +32,8 @@ static const char *const kind_names[NUM_KINDS] = {
 
 struct raster {
     struct lr_backend_params params;
-    struct gl_context *ctx;
+    lr_place *place;        /* owned: images and LOR values stay there between projections */
+    struct gl_context *ctx; /* of the place */
     struct lr_plan *plan;
     struct lr_scene scene;
     struct lr_correspondence images;
@@ -38,10 +41,9 @@ struct raster {
     struct lr_correspondence pictures; /* with path lengths */
     struct lr_scatter scatter;
     struct lr_gather gather;
+    struct lr_texels lors;                   /* the window's LOR image */
     int64_t max_window;                      /* LORs */
     struct gl_stopwatch *watches[NUM_KINDS]; /* of a projection's batches, kind by kind */
-    lr_device_pass passes[NUM_KINDS];        /* of the last projection */
-    int num_passes;
 };
 
 /* Edge of the atlas: large enough to keep a device busy, small enough for a batch to be cheap. */
@@ -60,21 +62,21 @@ static int atlas_size(const struct gl_limits *limits, const lr_lors *lors, int r
     return size < largest ? size : largest;
 }
 
-/* Points, as the paper has them, are added in a fixed order, and slowly: graphics processors made for
- * computing draw few points at a time, and renderers in software one. */
 static lr_status open_scatter(struct raster *raster)
 {
-    if (raster->scatter.program != NULL) {
+    const int *samples = raster->params.samples;
+    if (raster->scatter.scatter != NULL) {
         return LR_OK;
     }
-    raster->scatter = (struct lr_scatter){
-        .scene = &raster->scene, .plan = raster->plan, .by_points = raster->params.deterministic};
-    return lr_scatter_init(&raster->scatter);
+    LR_TRY(lr_scatter_init(&raster->scatter, &raster->scene, raster->plan,
+                           lr_grid_num_voxels(raster->params.grid)));
+    raster->scatter.factor = (float)(1.0 / ((double)samples[0] * samples[1] * samples[2]));
+    return LR_OK;
 }
 
 static lr_status open_gather(struct raster *raster)
 {
-    if (raster->gather.image != NULL) {
+    if (raster->gather.gather != NULL) {
         return LR_OK;
     }
     LR_TRY(lr_gather_init(&raster->gather, &raster->scene, raster->plan,
@@ -84,13 +86,6 @@ static lr_status open_gather(struct raster *raster)
     return LR_OK;
 }
 
-/* What a batch of a projection works with. */
-struct projection {
-    struct raster *raster;
-    struct lr_lor_texture *lors;
-    struct lr_texture_sums *sums; /* forward */
-};
-
 static lr_status draw_images(struct raster *raster, const struct lr_batch *batch)
 {
     gl_stopwatch_begin(raster->watches[IMAGES]);
@@ -99,141 +94,98 @@ static lr_status draw_images(struct raster *raster, const struct lr_batch *batch
     return status;
 }
 
-static void reset_watches(const struct raster *raster)
+static lr_status forward_batch(void *user, const struct lr_batch *batch)
 {
+    struct raster *raster = user;
+    LR_TRY(draw_images(raster, batch));
+    gl_stopwatch_begin(raster->watches[SCATTER]);
+    const lr_status status =
+        lr_scatter_run(&raster->scatter, &raster->images, batch, &raster->lors);
+    gl_stopwatch_end(raster->watches[SCATTER]);
+    return status;
+}
+
+static lr_status back_batch(void *user, const struct lr_batch *batch)
+{
+    struct raster *raster = user;
+    LR_TRY(draw_images(raster, batch));
+    return lr_gather_run(&raster->gather, &raster->images, batch, &raster->lors);
+}
+
+/* A window whose values these are, of all in the projection; NULL: 1 each, in back projections alone. */
+static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
+                                const struct lr_sweep *sweep, lr_vector *values)
+{
+    lr_vector part = lr_vector_part(values, work->window.first_value, work->window.num_values);
+    lr_scatter_begin(&raster->scatter);
+    LR_TRY(lr_sweep_run(sweep, work));
+    return lr_scatter_end(&raster->scatter, &raster->lors, &part);
+}
+
+static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
+                             const struct lr_sweep *sweep, const lr_vector *values)
+{
+    const float one = 1.0f;
+    if (values != NULL) {
+        const lr_vector part =
+            lr_vector_part(values, work->window.first_value, work->window.num_values);
+        LR_TRY(lr_texels_put(&raster->lors, &part));
+    } else {
+        gl_texture_clear(raster->lors.target->colours[0], &one);
+    }
+    return lr_sweep_run(sweep, work);
+}
+
+static lr_status project(struct raster *raster, const lr_selection *part, bool forward,
+                         const lr_vector *in, lr_vector *out)
+{
+    const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
+    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
+    struct lr_plan_work work = {
+        .rows = &rows,
+        .window = lr_pair_window_begin(raster->params.lors, wanted->pairs, wanted->num_pairs),
+        .emission = forward ? in->values : NULL};
+    const struct lr_sweep sweep = {.params = &raster->params,
+                                   .plan = raster->plan,
+                                   .what = forward ? "projecting forward" : "projecting back",
+                                   .batch = forward ? forward_batch : back_batch,
+                                   .user = raster};
     for (int k = 0; k < NUM_KINDS; k++) {
         gl_stopwatch_reset(raster->watches[k]);
     }
-}
-
-/* Those that had laps. */
-static void read_watches(struct raster *raster)
-{
-    raster->num_passes = 0;
-    for (int k = 0; k < NUM_KINDS; k++) {
-        const double seconds = gl_stopwatch_seconds(raster->watches[k]);
-        if (seconds > 0.0) {
-            raster->passes[raster->num_passes++] = (lr_device_pass){kind_names[k], seconds};
-        }
-    }
-}
-
-static lr_status forward_batch(void *user, const struct lr_batch *batch)
-{
-    const struct projection *at = user;
-    struct raster *raster = at->raster;
-    LR_TRY(draw_images(raster, batch));
-    gl_stopwatch_begin(raster->watches[SCATTER]);
-    const lr_status status = lr_scatter_run(&raster->scatter, &raster->images, batch, at->lors);
-    gl_stopwatch_end(raster->watches[SCATTER]);
-    const int *tile = raster->plan->tile;
-    return status == LR_OK
-               ? lr_texture_sums_take(at->sums, (int64_t)batch->num_images * tile[0] * tile[1])
-               : status;
-}
-
-static lr_status forward_window(struct raster *raster, const struct lr_plan_work *work,
-                                struct lr_texture_sums *sums)
-{
-    struct projection at = {raster, &sums->lors, sums};
-    const struct lr_sweep sweep = {.params = &raster->params,
-                                   .plan = raster->plan,
-                                   .what = "projecting forward",
-                                   .batch = forward_batch,
-                                   .user = &at};
-    return lr_sweep_run(&sweep, work);
-}
-
-static lr_status forward_windows(struct raster *raster, const float *image, float *data)
-{
+    lr_values_count_traffic(raster->place, in, out);
     LR_TRY(lr_correspondence_start(&raster->images));
-    LR_TRY(open_scatter(raster));
-    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
-    struct lr_plan_work work = {.rows = &rows, .emission = image};
-    while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
-        LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
-        struct lr_texture_sums sums = {.lors =
-                                           lr_lor_texture_create(raster->ctx, work.window.num_lors),
-                                       .log = raster->params.log};
-        lr_status status = sums.lors.target ? LR_OK : LR_FAILED;
-        if (status == LR_OK) {
-            status = forward_window(raster, &work, &sums);
-        }
-        if (status == LR_OK) {
-            status = lr_texture_sums_read(&sums, data + work.window.first_lor);
-        }
-        lr_texture_sums_finish(&sums);
-        lr_lor_texture_destroy(&sums.lors);
-        LR_TRY(status);
+    LR_TRY(forward ? open_scatter(raster) : open_gather(raster));
+    if (forward) {
+        LR_TRY(lr_texels_put(&raster->scatter.voxels, in));
+    } else {
+        lr_gather_clear(&raster->gather);
     }
-    return LR_OK;
+    while (lr_pair_window_next(&work.window, raster->max_window)) {
+        LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
+        LR_TRY(lr_texels_renew(&raster->lors, raster->ctx, "LOR image", work.window.num_values));
+        LR_TRY(forward ? forward_window(raster, &work, &sweep, out)
+                       : back_window(raster, &work, &sweep, in));
+    }
+    return forward ? LR_OK : lr_texels_get(&raster->gather.image, out);
 }
 
 static lr_status raster_forward(void *self, const lr_selection *part, const lr_vector *image,
                                 lr_vector *values)
 {
     struct raster *raster = self;
-    (void)part; /* it has no parts */
     LR_TRY(gl_context_make_current(raster->ctx));
-    reset_watches(raster);
-    const lr_status status = forward_windows(raster, image->values, values->values);
-    read_watches(raster);
+    const lr_status status = project(raster, part, true, image, values);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
-}
-
-static lr_status back_batch(void *user, const struct lr_batch *batch)
-{
-    const struct projection *at = user;
-    struct raster *raster = at->raster;
-    LR_TRY(draw_images(raster, batch));
-    return lr_gather_run(&raster->gather, &raster->images, batch, at->lors);
-}
-
-static lr_status back_window(struct raster *raster, const struct lr_plan_work *work,
-                             struct lr_lor_texture *lors)
-{
-    struct projection at = {.raster = raster, .lors = lors};
-    const struct lr_sweep sweep = {.params = &raster->params,
-                                   .plan = raster->plan,
-                                   .what = "projecting back",
-                                   .batch = back_batch,
-                                   .user = &at};
-    return lr_sweep_run(&sweep, work);
-}
-
-static lr_status back_windows(struct raster *raster, const float *data, float *image)
-{
-    const struct lr_rows rows = lr_sweep_voxels(&raster->params);
-    struct lr_plan_work work = {.rows = &rows};
-    LR_TRY(lr_correspondence_start(&raster->images));
-    LR_TRY(open_gather(raster));
-    lr_gather_clear(&raster->gather);
-    while (lr_plan_next_window(raster->params.lors, raster->max_window, &work.window)) {
-        LR_TRY(lr_scene_set_window(&raster->scene, &work.window));
-        struct lr_lor_texture lors = lr_lor_texture_create(raster->ctx, work.window.num_lors);
-        lr_status status = lors.target ? LR_OK : LR_FAILED;
-        if (status == LR_OK) {
-            status = lr_lor_texture_upload(&lors, data + work.window.first_lor);
-        }
-        if (status == LR_OK) {
-            status = back_window(raster, &work, &lors);
-        }
-        lr_lor_texture_destroy(&lors);
-        LR_TRY(status);
-    }
-    return lr_gather_read(&raster->gather, image);
 }
 
 static lr_status raster_back(void *self, const lr_selection *part, const lr_vector *values,
                              lr_vector *image)
 {
     struct raster *raster = self;
-    (void)part; /* it has no parts */
     LR_TRY(gl_context_make_current(raster->ctx));
-    reset_watches(raster);
-    const lr_status status = back_windows(raster, values->values, image->values);
-    read_watches(raster);
+    const lr_status status = project(raster, part, false, values, image);
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
@@ -248,7 +200,7 @@ static lr_status raster_rows(void *self, const struct lr_rows *rows, const lr_ro
         .log = raster->params.log,
         .progress = raster->params.progress,
     };
-    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
+    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(gl_context_make_current(raster->ctx));
     lr_status status = lr_scene_set_window(&raster->scene, &all);
     if (status == LR_OK) {
@@ -284,7 +236,7 @@ static lr_status raster_prepare_picture(void *self)
 static lr_status render_picture(struct raster *raster, const struct lr_picture_request *request,
                                 lr_pixel *pixels)
 {
-    const struct lr_lor_window all = lr_plan_all_lors(raster->params.lors);
+    const struct lr_pair_window all = lr_pair_window_all(raster->params.lors);
     LR_TRY(lr_scene_set_window(&raster->scene, &all));
     LR_TRY(open_pictures(raster));
     return lr_picture_render(&raster->pictures, raster->plan, request, pixels);
@@ -300,38 +252,44 @@ static lr_status raster_picture(void *self, const double point_mm[3], int module
     return gl_context_status(raster->ctx, status);
 }
 
-static lr_status start_programs(struct raster *raster)
-{
-    LR_TRY(lr_correspondence_start(&raster->images));
-    LR_TRY(open_scatter(raster));
-    return open_gather(raster);
-}
-
 static lr_status raster_prepare(void *self, bool lists)
 {
     (void)lists;
     struct raster *raster = self;
     LR_TRY(gl_context_make_current(raster->ctx));
-    const lr_status status = start_programs(raster);
+    lr_status status = lr_correspondence_start(&raster->images);
+    status = status == LR_OK ? open_scatter(raster) : status;
+    status = status == LR_OK ? open_gather(raster) : status;
     gl_context_release(raster->ctx);
     return gl_context_status(raster->ctx, status);
 }
 
-static double raster_device_seconds(void *self)
-{
-    const struct raster *raster = self;
-    double seconds = 0.0;
-    for (int k = 0; k < raster->num_passes; k++) {
-        seconds += raster->passes[k].seconds;
-    }
-    return seconds;
-}
-
+/* Of those kinds that had laps. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
-    const struct raster *raster = self;
-    memcpy(passes, raster->passes, (size_t)raster->num_passes * sizeof(*passes));
-    return raster->num_passes;
+    struct raster *raster = self;
+    int num_passes = 0;
+    if (gl_context_make_current(raster->ctx) != LR_OK) {
+        return 0;
+    }
+    for (int k = 0; k < NUM_KINDS; k++) {
+        const double seconds = gl_stopwatch_seconds(raster->watches[k]);
+        if (seconds > 0.0) {
+            passes[num_passes++] = (lr_device_pass){kind_names[k], seconds};
+        }
+    }
+    gl_context_release(raster->ctx);
+    return num_passes;
+}
+
+static double raster_device_seconds(void *self)
+{
+    lr_device_pass passes[NUM_KINDS];
+    double seconds = 0.0;
+    for (int k = raster_device_passes(self, passes) - 1; k >= 0; k--) {
+        seconds += passes[k].seconds;
+    }
+    return seconds;
 }
 
 static void raster_destroy(void *self)
@@ -341,6 +299,7 @@ static void raster_destroy(void *self)
         for (int k = 0; k < NUM_KINDS; k++) {
             gl_stopwatch_destroy(raster->watches[k]);
         }
+        lr_texels_destroy(&raster->lors);
         lr_gather_finish(&raster->gather);
         lr_scatter_finish(&raster->scatter);
         lr_correspondence_finish(&raster->pictures);
@@ -349,12 +308,18 @@ static void raster_destroy(void *self)
         gl_context_release(raster->ctx);
     }
     lr_plan_destroy(raster->plan);
-    gl_context_destroy(raster->ctx);
+    if (raster->place != NULL) { /* vectors may keep it open, but the backend's log goes */
+        lr_place_silence(raster->place);
+        lr_place_close(raster->place);
+    }
     free(raster);
 }
 
 static const struct lr_backend_fns raster_fns = {
     .name = "raster",
+    .has_parts = true,
+    .lists_by_all = true,
+    .is_never_kept = true,
     .voxel_bytes = 16,
     .forward = raster_forward,
     .back = raster_back,
@@ -371,7 +336,7 @@ static lr_status build(struct raster *raster)
 {
     const struct lr_backend_params *params = &raster->params;
     const struct gl_limits *limits = gl_context_limits(raster->ctx);
-    raster->max_window = lr_lor_texture_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
+    raster->max_window = lr_texels_capacity(raster->ctx, (params->max_memory_bytes + 1) / 2);
     raster->plan = lr_plan_create(&(struct lr_plan_params){
         .lors = params->lors,
         .rays = params->rays,
@@ -405,21 +370,30 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     raster->params = *params;
-    lr_status status = gl_context_open(
-        &(struct gl_context_params){.device = params->device, .log = params->log}, &raster->ctx);
+    lr_status status = lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
+                                                           .device = params->device,
+                                                           .shared = params->shared,
+                                                           .log = params->log},
+                                        &raster->place);
+    if (status == LR_OK) {
+        raster->ctx = raster->place->ctx;
+        status = gl_context_make_current(raster->ctx);
+    }
     if (status == LR_OK) {
         status = build(raster);
         gl_context_release(raster->ctx);
+        status = gl_context_status(raster->ctx, status);
     }
     if (status != LR_OK) {
         raster_destroy(raster);
         return status;
     }
+    const struct gl_limits *limits = gl_context_limits(raster->ctx);
     backend->fns = &raster_fns;
     backend->self = raster;
-    snprintf(backend->device, sizeof(backend->device), "%s",
-             gl_context_limits(raster->ctx)->renderer);
-    backend->is_gpu = !gl_context_limits(raster->ctx)->software;
-    backend->is_emulated = !backend->is_gpu;
+    backend->place = raster->place;
+    snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
+    backend->is_gpu = !limits->software;
+    backend->is_emulated = limits->software;
     return LR_OK;
 }

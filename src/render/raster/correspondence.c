@@ -20,9 +20,6 @@ _Static_assert(sizeof(struct correspondence_pass) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_image) == 48, "the shaders' layout");
 _Static_assert(sizeof(struct lr_plan_draw) == 8, "the shaders' layout");
 
-/* Edge of a group of shaders/raster/clear.comp. */
-enum { CLEAR_EDGE = 16 };
-
 static struct gl_program *start_program(const struct lr_correspondence *images)
 {
     struct lr_rays_define rays;
@@ -103,7 +100,6 @@ void lr_correspondence_finish(struct lr_correspondence *images)
     gl_buffer_destroy(images->images);
     gl_target_destroy(images->atlas);
     gl_program_destroy(images->program);
-    gl_program_destroy(images->clearing);
     *images = (struct lr_correspondence){0};
 }
 
@@ -119,44 +115,12 @@ static struct correspondence_pass pass_uniforms(const struct lr_correspondence *
     return uniforms;
 }
 
-/* Large atlases alone: renderers in software have small ones, and clear by copying zeros. */
-static bool is_cleared_by_shader(const struct lr_correspondence *images)
-{
-    return !images->path_length && !images->plan->hiding &&
-           !gl_context_limits(images->scene->ctx)->small_batches;
-}
-
 lr_status lr_correspondence_start(struct lr_correspondence *images)
 {
     if (images->program == NULL) {
         images->program = start_program(images);
     }
-    if (images->clearing == NULL && is_cleared_by_shader(images)) {
-        images->clearing = gl_program_start(
-            images->scene->ctx,
-            &(struct gl_program_params){.compute = "raster/clear.comp", .label = "clear images"});
-    }
-    const bool is_ready = images->clearing != NULL || !is_cleared_by_shader(images);
-    return images->program != NULL && is_ready ? LR_OK : LR_FAILED;
-}
-
-/* The lowest rows of the atlas. */
-static lr_status clear(struct lr_correspondence *images, int height)
-{
-    const int width = images->atlas->size[0];
-    if (images->clearing == NULL) {
-        gl_target_clear(images->atlas,
-                        &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, width, height}});
-        return LR_OK;
-    }
-    const struct gl_pass pass = {
-        .label = "clear images",
-        .program = images->clearing,
-        .images[0] = {.texture = images->atlas->colours[0], .access = GL_WRITE_ONLY},
-        .groups = {gl_divide_up(width, CLEAR_EDGE), gl_divide_up(height, CLEAR_EDGE), 1},
-        .barriers = GL_FRAMEBUFFER_BARRIER_BIT,
-    };
-    return gl_pass_run(images->scene->ctx, &pass);
+    return images->program != NULL ? LR_OK : LR_FAILED;
 }
 
 static lr_status upload_batch(struct lr_correspondence *images, const struct lr_batch *batch)
@@ -175,7 +139,9 @@ lr_status lr_correspondence_render(struct lr_correspondence *images, const struc
     }
     LR_TRY(lr_correspondence_start(images));
     LR_TRY(upload_batch(images, batch));
-    LR_TRY(clear(images, height));
+    gl_target_clear(
+        images->atlas,
+        &(struct gl_clear){.depth = 1.0f, .rect = {0, 0, images->atlas->size[0], height}});
     const struct correspondence_pass uniforms = pass_uniforms(images);
     struct gl_pass pass = {
         .label = "correspondence images",

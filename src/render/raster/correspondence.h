@@ -10,8 +10,7 @@
 struct lr_correspondence {
     struct lr_scene *scene;
     const struct lr_plan *plan;
-    struct gl_program *program;  /* NULL before the first batch, or before it is started */
-    struct gl_program *clearing; /* the same; NULL = the driver clears */
+    struct gl_program *program; /* NULL before the first batch, or before it is started */
     struct gl_target *atlas; /* RG32UI: crystal of the secondary + 1 (0: none), bits of the weight;
                                 depth where modules may hide others. With path length also R32F, in
                                 mm */

@@ -49,7 +49,7 @@ static lr_status render_tile(struct lr_correspondence *images, struct lr_plan *p
     const struct lr_rows rows = {.points_mm = point, .end = 1};
     const struct lr_plan_work work = {
         .rows = &rows,
-        .window = lr_plan_all_lors(plan->lors),
+        .window = lr_pair_window_all(plan->lors),
         .whole = true,
         .primary = &request->module,
     };
