@@ -87,6 +87,10 @@ lr_status gl_context_make_current(struct gl_context *ctx);
 /* Undoes one gl_context_make_current; the outermost restores what was current before. */
 void gl_context_release(struct gl_context *ctx);
 
+/* Large clears are left to the driver from now on, where a compute shader is quicker: for work that is to run in the
+ * stages of rasterisation alone. */
+void gl_context_clear_by_driver(struct gl_context *ctx);
+
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx);
 const lr_log *gl_context_log(const struct gl_context *ctx);
 

@@ -28,6 +28,7 @@ struct gl_context {
     GLuint vertex_array;     /* of pass.c: an empty one */
     struct gl_trace *trace;  /* or NULL */
     struct gl_program *fill; /* of fill.c: repeats words */
+    bool clears_by_driver;   /* gl_context_clear_by_driver */
     GLuint staging_buffer;   /* of resource.c: what buffers are read through */
     struct gl_pool pool;     /* of resource.c: storage of buffers that are gone */
     int64_t machine_bytes;   /* of resource.c: memory of the machine, once it was asked for */

@@ -20,7 +20,7 @@ struct block {
 
 bool gl_fill_serves(const struct gl_context *ctx, int64_t bytes)
 {
-    return bytes >= FEWEST_BYTES && !ctx->limits.small_batches;
+    return bytes >= FEWEST_BYTES && !ctx->limits.small_batches && !ctx->clears_by_driver;
 }
 
 static lr_status ensure_program(struct gl_context *ctx)

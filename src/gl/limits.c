@@ -138,6 +138,11 @@ void gl_limits_read(struct gl_limits *limits)
     read_sizes(limits);
 }
 
+void gl_context_clear_by_driver(struct gl_context *ctx)
+{
+    ctx->clears_by_driver = true;
+}
+
 const struct gl_limits *gl_context_limits(const struct gl_context *ctx)
 {
     return &ctx->limits;

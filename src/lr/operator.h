@@ -55,9 +55,9 @@ typedef struct lr_operator_params {
     const lr_lor_source *factors; /* multiplies the row of each LOR: efficiencies, attenuation
                                      factors; NULL = 1. Copied; its user outlives the operator */
     bool deterministic; /* same bits in every run, also where compute would add in any order */
-    bool penetration;   /* crystals stop photons along their depth, not on the detection plane; it is
+    bool penetration;  /* crystals stop photons along their depth, not on the detection plane; it is
                            always so where a scanner has layers, unless: */
-    bool layers_alone;  /* each layer counts as if it were the only one, on its detection plane:
+    bool layers_alone; /* each layer counts as if it were the only one, on its detection plane:
                            correspondence images show such, and a sum over layers exceeds what is
                            emitted. Penetration: sampled mode, no raster, 1/mm as the scanner has it,
                            else LYSO's, with a warning */

@@ -377,6 +377,7 @@ lr_status lr_raster_backend_create(const struct lr_backend_params *params,
                                         &raster->place);
     if (status == LR_OK) {
         raster->ctx = raster->place->ctx;
+        gl_context_clear_by_driver(raster->ctx);
         status = gl_context_make_current(raster->ctx);
     }
     if (status == LR_OK) {
