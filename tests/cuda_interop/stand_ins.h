@@ -13,7 +13,6 @@
 
 #define __device__
 #define __host__
-#define __noinline__
 struct int2 {
     int x, y;
 };

@@ -56,9 +56,10 @@ void read_events(const lr_cuda_list_pass &pass, const list_block &block, const T
 {
     for (int event = 0; event < block.chunk.count; event++) {
         const enum list_lines lines = lines_of(pass.events);
-        lines == FOUND  ? project_forward<Sharer, FOUND>(pass, block, event, tile)
-        : lines == KEPT ? project_forward<Sharer, KEPT>(pass, block, event, tile)
-                        : project_forward<Sharer, KEPT_IN_BINS>(pass, block, event, tile);
+        lines == FOUND           ? project_forward<Sharer, FOUND>(pass, block, event, tile)
+        : lines == FOUND_IN_BINS ? project_forward<Sharer, FOUND_IN_BINS>(pass, block, event, tile)
+        : lines == KEPT          ? project_forward<Sharer, KEPT>(pass, block, event, tile)
+                                 : project_forward<Sharer, KEPT_IN_BINS>(pass, block, event, tile);
     }
 }
 
@@ -79,9 +80,10 @@ void write_event(const lr_cuda_list_pass &pass, const list_block &block, int eve
                  const list_taking &taking, const Tile &tile)
 {
     const enum list_lines lines = lines_of(pass.events);
-    lines == FOUND  ? project_back<Sharer, FOUND>(pass, block, event, taking, tile)
-    : lines == KEPT ? project_back<Sharer, KEPT>(pass, block, event, taking, tile)
-                    : project_back<Sharer, KEPT_IN_BINS>(pass, block, event, taking, tile);
+    lines == FOUND           ? project_back<Sharer, FOUND>(pass, block, event, taking, tile)
+    : lines == FOUND_IN_BINS ? project_back<Sharer, FOUND_IN_BINS>(pass, block, event, taking, tile)
+    : lines == KEPT          ? project_back<Sharer, KEPT>(pass, block, event, taking, tile)
+                             : project_back<Sharer, KEPT_IN_BINS>(pass, block, event, taking, tile);
 }
 
 template <class Tile>

@@ -238,9 +238,12 @@ int lr_cuda_launch_list_add(const lr_cuda_list_framing *framing)
 int lr_cuda_launch_list_forward(const lr_cuda_list_pass *pass)
 {
     static const kernel kernels[] = {
-        forward<GAUSSIAN, FOUND>,        forward<TABLE, FOUND>,        forward<LINE, FOUND>,
-        forward<GAUSSIAN, KEPT>,         forward<TABLE, KEPT>,         forward<LINE, KEPT>,
-        forward<GAUSSIAN, KEPT_IN_BINS>, forward<TABLE, KEPT_IN_BINS>, forward<LINE, KEPT_IN_BINS>};
+        forward<GAUSSIAN, FOUND>,      forward<TABLE, FOUND>,
+        forward<LINE, FOUND>,          forward<GAUSSIAN, FOUND_IN_BINS>,
+        forward<TABLE, FOUND_IN_BINS>, forward<LINE, FOUND_IN_BINS>,
+        forward<GAUSSIAN, KEPT>,       forward<TABLE, KEPT>,
+        forward<LINE, KEPT>,           forward<GAUSSIAN, KEPT_IN_BINS>,
+        forward<TABLE, KEPT_IN_BINS>,  forward<LINE, KEPT_IN_BINS>};
     static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
     const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
     return launch(kernels[sharer], devices[sharer], *pass);
@@ -258,9 +261,10 @@ int lr_cuda_launch_list_values(const lr_cuda_list_pass *pass)
 int lr_cuda_launch_list_back(const lr_cuda_list_pass *pass)
 {
     static const kernel kernels[] = {
-        back<GAUSSIAN, FOUND>,        back<TABLE, FOUND>,        back<LINE, FOUND>,
-        back<GAUSSIAN, KEPT>,         back<TABLE, KEPT>,         back<LINE, KEPT>,
-        back<GAUSSIAN, KEPT_IN_BINS>, back<TABLE, KEPT_IN_BINS>, back<LINE, KEPT_IN_BINS>};
+        back<GAUSSIAN, FOUND>,         back<TABLE, FOUND>,         back<LINE, FOUND>,
+        back<GAUSSIAN, FOUND_IN_BINS>, back<TABLE, FOUND_IN_BINS>, back<LINE, FOUND_IN_BINS>,
+        back<GAUSSIAN, KEPT>,          back<TABLE, KEPT>,          back<LINE, KEPT>,
+        back<GAUSSIAN, KEPT_IN_BINS>,  back<TABLE, KEPT_IN_BINS>,  back<LINE, KEPT_IN_BINS>};
     static std::atomic<uint64_t> devices[NUM_LINES * NUM_SHARERS];
     const int sharer = sharer_of(*pass) + lines_of(pass->events) * NUM_SHARERS;
     return launch(kernels[sharer], devices[sharer], *pass);

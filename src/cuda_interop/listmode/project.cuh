@@ -54,12 +54,14 @@ __host__ __device__ inline int64_t place_of(const lr_cuda_list_pass &pass, int64
 
 /* --- forward --- */
 
-/* Lines that each block finds, or that are kept; of the latter those with bins of time of flight. */
-enum list_lines { FOUND, KEPT, KEPT_IN_BINS, NUM_LINES };
+/* Lines that each block finds, or that are kept; without bins of time of flight, and with them. */
+enum list_lines { FOUND, FOUND_IN_BINS, KEPT, KEPT_IN_BINS, NUM_LINES };
 
 __host__ __device__ inline enum list_lines lines_of(const lr_cuda_list_events &events)
 {
-    return events.lines == nullptr ? FOUND : events.bin_mm == nullptr ? KEPT : KEPT_IN_BINS;
+    const bool in_bins = events.bin_mm != nullptr;
+    return events.lines == nullptr ? (in_bins ? FOUND_IN_BINS : FOUND)
+                                   : (in_bins ? KEPT_IN_BINS : KEPT);
 }
 
 /* The slices of an event's line in a block's slab, from lines that are kept where there are any. */
@@ -67,14 +69,15 @@ template <class Sharer, list_lines Lines, class Taker>
 __host__ __device__ void share_event(const lr_cuda_list_pass &pass, const list_block &block,
                                      int64_t k, Taker &taker)
 {
-    if constexpr (Lines != FOUND) {
+    if constexpr (Lines == KEPT || Lines == KEPT_IN_BINS) {
         const lr_cuda_list_line line = pass.events.lines[k];
         share_line<Sharer, Lines == KEPT_IN_BINS>(pass, block.frame, line, block.chunk.has_tof != 0,
                                                   block.job.slices, taker);
     } else {
         const line_walk walk =
             find_walk(pass, block.frame, block.chunk.has_tof, k, block.job.slices);
-        share_walk<Sharer>(pass, block.frame, walk, block.job.slices[0], taker);
+        share_walk<Sharer, Lines == FOUND_IN_BINS>(pass, block.frame, walk, block.job.slices[0],
+                                                   taker);
     }
 }
 

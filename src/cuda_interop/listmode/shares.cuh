@@ -230,7 +230,7 @@ __host__ __device__ void share_slices(const lr_cuda_list_frame &frame, const lin
 }
 
 /* Shares the slices of a walk. */
-template <class Sharer, class Taker>
+template <class Sharer, bool InBins, class Taker>
 __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame,
                                     const line_walk &walk, int first, Taker &taker)
 {
@@ -238,7 +238,7 @@ __host__ __device__ void share_walk(const lr_cuda_list_pass &pass, const lr_cuda
         return;
     }
     const Sharer sharer(pass, frame, walk);
-    const slice_factors factors(pass, walk);
+    const slice_factors<InBins> factors(pass, walk);
     crossings crossing(frame, walk);
     share_slices(
         frame, walk, sharer, [&](int slice) { return factors.at(pass, walk, slice); }, crossing,

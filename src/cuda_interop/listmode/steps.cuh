@@ -91,7 +91,7 @@ struct step_line {
 
 /* What a line has for all slices. */
 struct step_way {
-    slice_factors factors;
+    slice_factors<true> factors;
     crossings first; /* in the walk's first slice */
 
     __host__ __device__ step_way(const lr_cuda_list_step &step, const step_line &line)

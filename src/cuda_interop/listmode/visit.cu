@@ -38,7 +38,7 @@ template <class Sharer>
 void visit(const lr_cuda_list_pass &pass, const lr_cuda_list_frame &frame, const line_walk &walk,
            visiting &taker)
 {
-    share_walk<Sharer>(pass, frame, walk, 0, taker);
+    share_walk<Sharer, true>(pass, frame, walk, 0, taker);
 }
 
 struct taking {

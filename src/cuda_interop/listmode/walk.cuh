@@ -231,24 +231,10 @@ __host__ __device__ inline float held_of_bin(float middle, float half_width, flo
             normal_sum_around(middle - longer, shorter));
 }
 
-/* The same as a call: where most kernels have no bins, it takes none of their registers. */
-__host__ __device__ __noinline__ inline float held_of_bin_apart(float middle, float half_width,
-                                                                float half_bin)
-{
-    return held_of_bin(middle, half_width, half_bin);
-}
-
-__host__ __device__ __noinline__ inline float paper_of_bin_apart(float middle, float half_bin)
-{
-    const float held =
-        normal_from_0(within_cut(middle + half_bin)) - normal_from_0(within_cut(middle - half_bin));
-    return (float)(0.5 / list_density) * held / half_bin;
-}
-
 /* Factors of a walk's slices: T of lr/listmode.h. In whole slices that are short against a standard
  * deviation the Gaussian is integrated by its derivatives at the middle, to 1e-6; without time of flight
  * that comes to the chord. Where events have bins no slice is whole. */
-struct slice_factors {
+template <bool InBins> struct slice_factors {
     int first, number;   /* of the slices that are so */
     float z, step;       /* of the middle of the walk's first slice, and from one to the next */
     float peak, even[3]; /* the integral around z is peak 2^(-z^2 log2(e) / 2) times a polynomial */
@@ -263,7 +249,7 @@ struct slice_factors {
         number = (int)fmin(fmax(high, -1.0), 1e9) - first;
         z = (float)((walk.place + walk.slices[0] * walk.chord - walk.tof) * walk.per_sigma);
         step = (float)(walk.chord * walk.per_sigma);
-        if (pass.as_paper || !(step < 0.5f) || number < 0 || walk.half_bin > 0.0f) {
+        if (pass.as_paper || !(step < 0.5f) || number < 0 || (InBins && walk.half_bin > 0.0f)) {
             number = 0;
         }
         const float second = step * step * (1.0f / 24), fourth = step * step * step * step / 1920;
@@ -292,7 +278,7 @@ struct slice_factors {
         if (pass.as_paper) {
             return of_paper(walk, slice);
         }
-        if (walk.per_sigma > 0 && (step < 0.5f || walk.half_bin > 0.0f)) {
+        if (walk.per_sigma > 0 && (step < 0.5f || (InBins && walk.half_bin > 0.0f))) {
             return of_part<Math>(walk, z + (float)(slice - walk.slices[0]) * step);
         }
         const double held = walk.per_sigma > 0
@@ -310,8 +296,8 @@ struct slice_factors {
         const float low = fmaxf(middle - 0.5f * step, begin);
         const float high = fminf(middle + 0.5f * step, end);
         const float width = high - low, off = 0.5f * (low + high), y = off * off;
-        if (walk.half_bin > 0.0f) {
-            return width > 0.0f ? held_of_bin_apart(off, 0.5f * width, walk.half_bin) : 0.0f;
+        if (InBins && walk.half_bin > 0.0f) {
+            return width > 0.0f ? held_of_bin(off, 0.5f * width, walk.half_bin) : 0.0f;
         }
         const float second = width * width * (1.0f / 24), fourth = second * second * 0.3f;
         const float even = 1.0f + second * (y - 1.0f) + fourth * (y * (y - 6.0f) + 3.0f);
@@ -335,8 +321,10 @@ struct slice_factors {
         const double middle = walk.place + slice * walk.chord;
         const double off = (middle - walk.tof) * walk.per_sigma;
         const bool is_there = middle >= walk.begin && middle <= walk.end;
-        if (is_there && walk.half_bin > 0.0f) {
-            return paper_of_bin_apart((float)off, walk.half_bin);
+        if (InBins && is_there && walk.half_bin > 0.0f) {
+            const float held = normal_from_0(within_cut((float)off + walk.half_bin)) -
+                               normal_from_0(within_cut((float)off - walk.half_bin));
+            return (float)(0.5 / list_density) * held / walk.half_bin;
         }
         return is_there ? expf((float)(-0.5 * off * off)) : 0.0f;
     }
