@@ -318,9 +318,13 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
         return LR_FAILED;
     }
     compute->params = *params;
-    compute->programs = params->stands_for != NULL
-                            ? ((struct lr_listmode_compute *)params->stands_for->self)->programs
-                            : compute->own_programs;
+    /* Those for bins of time of flight are others: LORs of a sensitivity have none. */
+    const struct lr_listmode_compute *other =
+        params->stands_for != NULL ? params->stands_for->self : NULL;
+    compute->programs =
+        other != NULL && lr_listmode_has_bins(other) == lr_listmode_has_bins(compute)
+            ? other->programs
+            : compute->own_programs;
     const lr_status status = open_compute(compute);
     if (status != LR_OK) {
         destroy(compute);
