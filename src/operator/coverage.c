@@ -14,6 +14,9 @@
 /* Two directions that differ by less are one. */
 #define SAME_DIRECTION 1e-6
 
+/* Nearer to a detection plane, single precision is not enough. */
+#define NEAR_MM 0.3
+
 struct half_space { /* direction . x <= limit holds for all modules */
     double direction[3];
     double limit_mm;
@@ -185,4 +188,94 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
     warn_of_width(grid, scanner, log);
     free(hull.sides);
     return status;
+}
+
+/* --- points on detection planes --- */
+
+/* Whether the point is too near the module's rectangle, which is then said. */
+static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3],
+                         const lr_log *log)
+{
+    const lr_module *module = &scanner->modules[index];
+    double offset[3];
+    lr_scanner_detection_centre(scanner, index, offset);
+    vec_sub(point_mm, offset, offset);
+    const double height = vec_dot(module->normal, offset);
+    const double *axes[2] = {module->u, module->v};
+    bool is_near = fabs(height) < NEAR_MM;
+    for (int k = 0; k < 2; k++) {
+        const double half = 0.5 * module->crystals[k] * module->pitch_mm[k];
+        is_near = is_near && fabs(vec_dot(axes[k], offset)) < half + NEAR_MM;
+    }
+    if (is_near) {
+        lr_warn(
+            log,
+            "the sample point at (%.6g, %.6g, %.6g) mm lies %.2g mm from the detection plane of "
+            "module %d: single precision, which backend compute has, loses elements there; use "
+            "backend native or cpu, or another grid",
+            point_mm[0], point_mm[1], point_mm[2], fabs(height), index);
+    }
+    return is_near;
+}
+
+/* Sample points first .. last along an axis that may be near a module. */
+static void find_range(const lr_grid *grid, int samples, int axis, const double around_mm[2],
+                       int64_t range[2])
+{
+    const double step = grid->voxel_mm[axis] / samples;
+    const double first = grid->origin_mm[axis] - 0.5 * grid->voxel_mm[axis] + 0.5 * step;
+    const double last = (double)grid->size[axis] * samples - 1;
+    range[0] = (int64_t)fmin(fmax(ceil((around_mm[0] - first) / step), 0), last + 1);
+    range[1] = (int64_t)fmax(fmin(floor((around_mm[1] - first) / step), last), -1);
+}
+
+static bool warn_of_module(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
+                           int index, const lr_log *log)
+{
+    const lr_module *module = &scanner->modules[index];
+    int64_t range[3][2], at[3];
+    double centre[3], point[3];
+    lr_scanner_detection_centre(scanner, index, centre);
+    for (int k = 0; k < 3; k++) {
+        const double half = NEAR_MM +
+                            0.5 * fabs(module->u[k]) * module->crystals[0] * module->pitch_mm[0] +
+                            0.5 * fabs(module->v[k]) * module->crystals[1] * module->pitch_mm[1];
+        find_range(grid, samples[k], k, (const double[2]){centre[k] - half, centre[k] + half},
+                   range[k]);
+    }
+    for (at[2] = range[2][0]; at[2] <= range[2][1]; at[2]++) {
+        for (at[1] = range[1][0]; at[1] <= range[1][1]; at[1]++) {
+            for (at[0] = range[0][0]; at[0] <= range[0][1]; at[0]++) {
+                for (int k = 0; k < 3; k++) {
+                    point[k] = grid->origin_mm[k] +
+                               (((double)at[k] + 0.5) / samples[k] - 0.5) * grid->voxel_mm[k];
+                }
+                if (warn_if_near(scanner, index, point, log)) {
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+void lr_coverage_warn_near(const lr_grid *grid, const int samples[3], const lr_scanner *scanner,
+                           const lr_log *log)
+{
+    bool found = false;
+    for (int m = 0; m < scanner->num_modules && !found; m++) {
+        found = warn_of_module(grid, samples, scanner, m, log);
+    }
+}
+
+void lr_coverage_warn_near_points(const double (*points_mm)[3], int64_t num_points,
+                                  const lr_scanner *scanner, const lr_log *log)
+{
+    for (int64_t n = 0; n < num_points; n++) {
+        for (int m = 0; m < scanner->num_modules; m++) {
+            if (warn_if_near(scanner, m, points_mm[n], log)) {
+                return;
+            }
+        }
+    }
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "operator/choose.h"
+#include "operator/coverage.h"
 #include "operator/direct_facade.h"
 #include "operator/listmode_facade.h"
 #include "operator/measure.h"
@@ -14,6 +15,7 @@
 #include "plugin/plugin.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 static lr_status create_compute(const struct lr_backend_params *params, struct lr_backend *backend)
 {
@@ -124,6 +126,9 @@ static lr_status operator_init(struct lr_operator *op, const lr_operator_params 
     }
     LR_TRY(lr_choose_backend(op, params->backend, choices));
     warn_of_rays(op, params);
+    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration) {
+        lr_coverage_warn_near(&op->grid, op->params.samples, op->params.scanner, op->params.log);
+    }
     LR_TRY(store_matrix(op, params));
     fill_info(op);
     op->chosen = *op->choice;

@@ -3,6 +3,7 @@
  *
  * Rows and pictures: checked here, computed by the backend. */
 #include "operator/rows.h"
+#include "operator/coverage.h"
 
 #include "base/grow.h"
 #include "base/log.h"
@@ -14,6 +15,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const char *const what = "computing matrix rows";
 
@@ -277,6 +279,9 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
                             "point %lld at (%g, %g, %g) mm is not finite: correct its coordinates",
                             (long long)k, points_mm[k][0], points_mm[k][1], points_mm[k][2]);
         }
+    }
+    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration) {
+        lr_coverage_warn_near_points(points_mm, num_points, op->params.scanner, op->params.log);
     }
     struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
     struct counted_sink counted = count_rows(op, sink, num_points);

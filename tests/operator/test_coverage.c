@@ -139,6 +139,44 @@ static void test_beside_the_modules_is_an_error(void **state)
     fixture_finish(&fixture);
 }
 
+/* A sample point near a detection plane is named, over its rectangle alone, before and behind. */
+static void test_points_on_planes_are_named(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct test_log log;
+    fixture_init(&fixture, FIXTURE_OPPOSED);
+    const lr_scanner *scanner = fixture.scanner;
+    double plane[3];
+    lr_scanner_detection_centre(scanner, 1, plane);
+    const double *normal = scanner->modules[1].normal, *u = scanner->modules[1].u;
+    static const struct {
+        double before_mm, beside_mm;
+        bool is_near;
+    } cases[] = {
+        {1e-6, 0, true}, {-1e-3, 4, true}, {0.2, 0, true}, {0.5, 0, false}, {0, 40, false}};
+    for (size_t k = 0; k < sizeof(cases) / sizeof(cases[0]); k++) {
+        double point[1][3];
+        for (int axis = 0; axis < 3; axis++) {
+            point[0][axis] =
+                plane[axis] + cases[k].before_mm * normal[axis] + cases[k].beside_mm * u[axis];
+        }
+        test_log_init(&log);
+        lr_coverage_warn_near_points((const double(*)[3])point, 1, scanner, &log.log);
+        assert_int_equal(log.num_warnings, cases[k].is_near);
+        assert_true(!cases[k].is_near || strstr(log.warning, "of module 1:") != NULL);
+        /* The second of two points of a voxel of 2 mm. */
+        lr_grid grid = lr_grid_centred((const int[3]){1, 1, 1}, (const double[3]){2, 2, 2});
+        for (int axis = 0; axis < 3; axis++) {
+            grid.origin_mm[axis] = point[0][axis] - 0.5 * (axis == 0);
+        }
+        test_log_init(&log);
+        lr_coverage_warn_near(&grid, (const int[3]){2, 1, 1}, scanner, &log.log);
+        assert_int_equal(log.num_warnings, cases[k].is_near);
+    }
+    fixture_finish(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +184,7 @@ int main(void)
         cmocka_unit_test(test_rings_count_voxels_outside_their_polygon),
         cmocka_unit_test(test_sample_points_decide),
         cmocka_unit_test(test_miss_on_every_side_is_an_error),
+        cmocka_unit_test(test_points_on_planes_are_named),
         cmocka_unit_test(test_beside_the_modules_is_an_error),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
