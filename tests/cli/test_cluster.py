@@ -127,7 +127,7 @@ class Parts(ProgramTest):
         self.refuse(3, "whole.h5 is no part of a matrix", "matrix", "join", one, "whole.h5", *out)
         self.refuse(2, one, "matrix", "join", one, two, three, "-o", one)
         self.refuse(2, "needs the files", "matrix", "join", *out)
-        self.refuse(2, ".h5, .npz or .mtx", "matrix", "join", one, "-o", "joined.tsv")
+        self.refuse(2, ".h5, .hdf5, .npz or .mtx", "matrix", "join", one, "-o", "joined.tsv")
         other = [("grid", ["--grid", "6,5,4", "--voxel-mm", "3,3,4"], self.on),
                  ("mode sampled", GRID, [*self.on, "--mode", "sampled"]),
                  ("threshold", [*GRID, "--threshold", "0.1"], self.on),

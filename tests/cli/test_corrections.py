@@ -31,6 +31,7 @@ tof: {{resolution_ps: 400}}
 SIZE, VOXEL_MM = (7, 6, 3), (9.0, 8.0, 8.0)
 GRID = ["--grid", ",".join(map(str, SIZE)), "--voxel-mm", ",".join(map(str, VOXEL_MM))]
 STEP_MM = 13.02 * 0.149896229
+BIN_MM = 13 * STEP_MM
 SIGMA_MM = 400 * 0.149896229 / (2 * math.sqrt(2 * math.log(2)))
 
 
@@ -59,7 +60,8 @@ def normal(z):
 
 
 def row(a, b, tof_mm=None):
-    """Joseph's thin line, with the Gaussian of time of flight cut at three standard deviations: [z][y][x]."""
+    """Joseph's thin line, with the Gaussian of time of flight, cut at three standard deviations, and its bin: the mean
+    over places in the bin. [z][y][x]."""
     out = numpy.zeros(SIZE[::-1])
     axis = int(numpy.argmax(numpy.abs(b - a)))
     middle, length = (a + b) / 2, float(numpy.linalg.norm(b - a))
@@ -69,14 +71,14 @@ def row(a, b, tof_mm=None):
         centre = (s - 0.5 * (SIZE[axis] - 1)) * VOXEL_MM[axis]
         t, half = (centre - middle[axis]) / d[axis], 0.5 * VOXEL_MM[axis] / d[axis]
         low, high = max(t - half, -length / 2), min(t + half, length / 2)
-        if tof_mm is not None:
-            at = tof_mm if b[axis] > a[axis] else -tof_mm
-            low, high = max(low, at - 3 * SIGMA_MM), min(high, at + 3 * SIGMA_MM)
         if low >= high:
             continue
         factor = high - low
         if tof_mm is not None:
-            factor = (normal((high - at) / SIGMA_MM) - normal((low - at) / SIGMA_MM)) / (normal(3) - normal(-3))
+            at = tof_mm if b[axis] > a[axis] else -tof_mm
+            places = at + BIN_MM * ((numpy.arange(400) + 0.5) / 400 - 0.5)
+            ends = [numpy.clip((end - places) / SIGMA_MM, -3, 3) for end in (low, high)]
+            factor = sum(normal(y) - normal(x) for x, y in zip(*ends)) / 400 / (normal(3) - normal(-3))
         where = [(middle[k] + t * d[k]) / VOXEL_MM[k] + 0.5 * (SIZE[k] - 1) for k in across]
         for shift in ((0, 0), (0, 1), (1, 0), (1, 1)):
             corner = [math.floor(where[k]) + shift[k] for k in (0, 1)]
@@ -126,7 +128,7 @@ class Ge(ProgramTest):
         places = [(place_mm(ids[1], ids[0]), place_mm(ids[3], ids[2])) for ids in self.pairs]
         seen = sum(row(*places[k]) * float(self.sens[k] * self.atten[k]) for k in range(len(self.pairs)))
         rows = [row(*places[k], float(-steps * STEP_MM)) for k, steps in zip(self.chosen, self.events[:, 4])]
-        level = len(rows) / seen.sum() if contam.any() else 1.0
+        level = len(rows) / seen.sum()
         x = numpy.where(seen > 0, level, 0.0)
         for subset in 2 * (0, 1):
             sum_back = numpy.zeros_like(x)
