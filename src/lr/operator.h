@@ -129,7 +129,7 @@ LR_API lr_status lr_operator_prepare(lr_operator *op, bool of_lists);
  * The fewest even number whose spacing is at most 0.85 of the scanner's smallest transaxial pitch
  * (x, y) or its smallest axial one (z), and 1/60 of its radius or half of that pitch; 1 where no
  * voxel's edge exceeds 1/120 of the radius and no column of voxels stands on the axis; along z more
- * where crystal rings line up so that slices would be more than 1.2 % off on the axis. */
+ * where crystal rings line up so that slices would be more than 1.2 % off on the axis, 4.5 % by a single point. */
 LR_API void lr_operator_default_samples(const lr_scanner *scanner, const lr_grid *grid,
                                         int samples[3]);
 

@@ -256,8 +256,10 @@ static bool one_point_serves(const lr_grid *grid, double radius_mm)
 /* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
  * and more --- */
 
-/* What a slice's points on the axis may be off. */
-static const double most_slice_error = 0.012;
+/* What a slice's points on the axis may be off; and a single point, of voxels too small for more: next to
+ * the axis, where most are nearest, they are off by a half of that at most (Vista), by a tenth where rings
+ * are many (mMR). */
+static const double most_slice_error = 0.012, most_single_error = 0.045;
 
 /* Slices that are looked at, those next to the middle; points that stand for a slice's mean; even
  * numbers of points that are tried. */
@@ -369,6 +371,9 @@ static int settle_slices(const lr_scanner *scanner, const lr_grid *grid, int few
     double least = HUGE_VAL;
     for (int k = 0, points = fewest; k < TRIED && least > most_slice_error && rows.count > 0; k++) {
         const double error = slice_error(&rows, grid, points);
+        if (points == 1 && error <= most_single_error) {
+            break;
+        }
         if (error < least) {
             least = error;
             best = points;
