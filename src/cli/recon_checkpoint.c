@@ -74,7 +74,7 @@ static void add(struct key *key, const char *format, ...)
         vsnprintf(key->text + key->used, LR_CHECKPOINT_KEY - key->used, format, words);
     va_end(words);
     const size_t room = LR_CHECKPOINT_KEY - 1 - key->used;
-    key->used += length > 0 && (size_t)length < room ? (size_t)length : room;
+    key->used += length >= 0 && (size_t)length < room ? (size_t)length : room;
 }
 
 static void add_contents(struct key *key, const char *what, uint64_t digest)
@@ -227,7 +227,9 @@ static void add_model(const struct recon *recon, struct key *key)
     add(key, "; backend %s, mode %s, rays %d, samples %d,%d,%d, steps of attenuation %d",
         info->backend, info->mode == LR_MODE_EXACT ? "exact" : "sampled", info->rays,
         info->samples[0], info->samples[1], info->samples[2], info->mu_steps);
-    add(key, "%s", info->penetration ? "; penetration" : "");
+    if (info->penetration) {
+        add(key, "; penetration");
+    }
     add_family(recon, key);
     add_inputs(recon, key);
     add(key, "; efficiencies %s; attenuation %s; randoms %s",

@@ -102,7 +102,8 @@ typedef struct lr_recon_params {
                                       summed up, which visits every LOR once. Unused with dense
                                       data, but where values are of events (lr/listmode.h), whose
                                       additive terms do not add up to all that was expected */
-    const float *initial;  /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
+    const float
+        *initial; /* [num_voxels]; NULL = the uniform image, where the sensitivity is positive, that
                                       gives the counts that an additive term leaves */
     int iterations;        /* 0 = 3 */
     int iterations_before; /* that made `initial`: numbers count on, and relaxation falls on; 0 */

@@ -81,8 +81,8 @@ struct lr_backend_fns {
     bool computes_in_double;
     bool has_parts;
     bool is_never_kept; /* LR_STORE_AUTO keeps no matrix: who names it wants what it runs */
-    bool lists_by_all; /* with has_parts: but not single LORs, which the facade takes from all */
-    int voxel_bytes;   /* that a projection works with at most per voxel of the grid, a copy of the
+    bool lists_by_all;  /* with has_parts: but not single LORs, which the facade takes from all */
+    int voxel_bytes;    /* that a projection works with at most per voxel of the grid, a copy of the
                         image in the backend's precision included */
     bool projects_by_rows; /* a projection computes every row whole: a part takes as long as all */
     bool heeds_pairs; /* `rows` leaves out the elements of other pairs than rows->pairs; else the

@@ -113,7 +113,8 @@ static inline bool stage_counts_begin(struct stage_counts *counts)
         print_message("not counted: no GL_ARB_pipeline_statistics_query here\n");
         return false;
     }
-    glGenQueries(STAGE_NUM_COUNTED, counts->queries); /* glCreateQueries of Mesa 22 knows them not */
+    glGenQueries(STAGE_NUM_COUNTED,
+                 counts->queries); /* glCreateQueries of Mesa 22 knows them not */
     for (int k = 0; k < STAGE_NUM_COUNTED; k++) {
         glBeginQuery(stage_counted[k], counts->queries[k]);
     }
