@@ -29,7 +29,7 @@ fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
 long_tests="analytic_hiding.raster analytic_penetration_photons cli.method direct_fftw.textures
     direct_photons direct_recon.cpu direct_recon.textures operator_laws.poison operator_laws.raster
-    operator_partitions.raster operator_parts.raster recon_ramla.cpu recon_ramla.raster
+    operator_partitions.raster operator_parts.raster recon_disc.raster recon_ramla.cpu recon_ramla.raster
     view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
 # and programs,
@@ -82,6 +82,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
     operator_parts.poison operator_psf.compute operator_psf.cpu operator_random.compute
     operator_row_merging operator_row_parts.compute operator_row_parts.compute_large
     operator_row_parts.native operator_row_parts.raster picture_labels picture_text
+    cli.petsird_official operator_layers_penetration.native recon_disc.compute recon_disc.native
     recon_attenuation recon_bsrem.compute recon_bsrem.native recon_mlem.compute
     recon_mlem.raster recon_osem.cpu recon_osem.raster recon_ramla.compute
     recon_ramla.native render_alone_columns.test_back_exact
