@@ -123,7 +123,7 @@ run() {
     say "$words" "$verdict" "$((SECONDS - start)) s"
 }
 
-# What somebody does with the program after README's first command; no build, and nothing more installed.
+# Commands of somebody after README's first command; no build, and nothing more installed.
 use_it() {
     run install bash -ec "cmake --install build/release --prefix /opt/loraster
         mkdir -p ${prefix%/*} && mv /opt/loraster $prefix && test -f $prefix/share/doc/loraster/LICENSE"

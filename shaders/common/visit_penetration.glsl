@@ -211,7 +211,7 @@ Strata make_strata(Module primary, uint index)
     return strata;
 }
 
-// Where a line runs in its stratum, of the width along both edges, in exact numbers
+// Place of a line in its stratum, of the width along both edges, in exact numbers
 // (docs/method/correspondence.md, "Penetration").
 vec2 place_in_stratum(uint module, uvec2 index)
 {

@@ -11,7 +11,7 @@
 
 #define LR_HDF5_READER "loraster-hdf5-reader" /* reads HDF5 files for the library */
 
-/* Where parts of a kind are looked for. An installation may be moved: folders are known from that of the
+/* Folders in which parts of a kind are looked for. An installation may be moved: folders are known from that of the
  * library or program that asks. What lies there is taken only if it belongs to its owner, or to root:
  * others may write to its folder. */
 struct lr_part_places {

@@ -26,7 +26,7 @@ struct cli_group {
 
 enum { CLI_MAX_GROUPS = 12, CLI_MAX_GIVEN = 4096, CLI_MAX_POSITIONAL = 4096, CLI_MAX_OUTPUTS = 4 };
 
-/* What an option of that name says is written to: a file with one of these endings. NULL ends the list, ""
+/* An output: the file that an option of that name gives, which ends in one of these. NULL ends the list, ""
  * stands for names without one, as those of devices and pipes are. All other words that name files are read. */
 struct cli_output {
     const char *name;

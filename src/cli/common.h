@@ -132,10 +132,10 @@ extern const char *const common_hdf5_endings[];
 extern const char *const common_data_endings[]; /* of LOR data */
 extern const char *const common_json_endings[];
 
-/* Whether it is a device or a pipe. */
+/* True for a device or a pipe. */
 bool common_is_device(const char *path);
 
-/* Where the ending of an image's name begins, that of ".nii.gz" too; the name has one. */
+/* Begin of the ending of an image's name, that of ".nii.gz" too; the name has one. */
 const char *common_image_ending(const char *path);
 
 /* The name of an image amid a reconstruction, written beside the output: OUT.nii.gz and 5 give

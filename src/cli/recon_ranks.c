@@ -77,7 +77,7 @@ static bool is_own(const char *name)
     return own[k] != NULL;
 }
 
-/* What of an option must be alike. Files may have other names on other machines: their contents are
+/* The part of an option that must be alike. Files may have other names on other machines: their contents are
  * compared when they have been read. */
 static void tell_option(const struct cli_args *args, const struct cli_option *option,
                         char text[256])

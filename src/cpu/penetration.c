@@ -413,7 +413,7 @@ struct stratum {
     double at, width;
 };
 
-/* Where a line runs in its stratum, in 2^-32 of the stratum's width along both edges: the fractional
+/* Place of a line in its stratum, in 2^-32 of the stratum's width along both edges: the fractional
  * parts of sums of multiples of irrational numbers, which fill the unit square evenly (Roberts, The
  * unreasonable effectiveness of quasirandom sequences, 2018), other ones for each module. In the
  * middle of each stratum lines would keep the same distance to gaps. */

@@ -111,7 +111,7 @@ void lr_listmode_events_release(struct lr_listmode_events *events);
 /* Events of the largest group of any range; they are arranged. */
 int64_t lr_listmode_longest_group(const struct lr_listmode_events *events);
 
-/* Where sigma_mm and bin_mm have two crystals; -1 = nowhere. */
+/* Index into sigma_mm and bin_mm of two crystals; -1 = nowhere. */
 static inline int lr_listmode_kinds(const struct lr_listmode_events *events,
                                     const int32_t crystals[2])
 {

@@ -48,7 +48,7 @@ LR_API lr_image *lr_phantom_from_labels(const lr_image *labels, const lr_grid *g
 /* Names that lr_phantom_create knows, NULL at the end. */
 LR_API const char *const *lr_phantom_names(void);
 
-/* What random numbers are for: streams of one seed have nothing in common. */
+/* Purposes of random numbers: streams of one seed have nothing in common. */
 typedef enum lr_random_stream {
     LR_RANDOM_COUNTS = 0,    /* simulated counts */
     LR_RANDOM_EVENTS = 1,    /* order and times of events made of counts */

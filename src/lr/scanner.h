@@ -102,7 +102,7 @@ typedef struct lr_scanner_params {
     const lr_log *log;
 } lr_scanner_params;
 
-/* What crystals of a material attenuate at 511 keV in 1/mm, coherent scatter included: LSO 0.0868 (of
+/* Attenuation of crystals of a material at 511 keV in 1/mm, coherent scatter included: LSO 0.0868 (of
  * 7.40 g/cm3), LYSO 0.0818 (Lu1.8Y0.2SiO5, 7.10), BGO 0.0963 (7.13), GSO 0.0703 (6.71), LaBr3 0.0450
  * (5.08), in any case of letters. 0 = not one of these. Source: Elam, Ravel and Sieber, A new atomic
  * database for X-ray spectroscopic calculations, Radiat. Phys. Chem. 63 (2002) 121, times density. */

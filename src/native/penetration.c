@@ -26,7 +26,7 @@ static const double slack = 1e-9;
 /* Lines that are followed side by side, and boxes that one may meet on one side. */
 enum { LANES = 64, MOST_MET = 64 };
 
-/* What points of a forward projection know of all modules takes so much memory, and results of LORs at
+/* Data that points of a forward projection keep of all modules takes so much memory, and results of LORs at
  * a time take so much. */
 enum { MOST_SIGHTS = 1 << 16 };
 static const int64_t most_sum_bytes = INT64_C(2) << 30;
@@ -60,7 +60,7 @@ struct target {
     int64_t pair; /* of primary and target, where the target is its secondary; -1 = it only stops */
 };
 
-/* What a line meets, and where it enters. */
+/* A module that a line meets, and the place where it enters. */
 struct met {
     int target;
     float entry;
@@ -98,7 +98,7 @@ struct stopping {
     struct worker *workers; /* [threads] */
 };
 
-/* What becomes of the elements of a point: all to the LORs of the primary's pair. */
+/* Destination of the elements of a point: all to the LORs of the primary's pair. */
 struct use {
     const struct stopping *stopping;
     struct worker *worker;
@@ -180,7 +180,7 @@ static bool is_primary(const struct sight *sights, int primary, int other)
     return fabs(a - b) <= tie * fmax(a, b) ? primary < other : a > b;
 }
 
-/* Whether a line through the point may meet both spheres, on the same side of it or (-1) on opposite
+/* Tells if a line through the point may meet both spheres, on the same side of it or (-1) on opposite
  * ones. */
 static bool may_share_line(const struct sight *a, const struct sight *b, int side)
 {
@@ -325,7 +325,7 @@ static float one_minus_exp(float x)
                     : 1.0f - expf(-x);
 }
 
-/* What crystal `near` of a target, which stops `weight` of the photons, gives with all crystals of the
+/* Elements that crystal `near` of a target, which stops `weight` of the photons, gives with all crystals of the
  * primary on the line. */
 static void emit(const struct use *use, int primary, const struct target *target, const int near[2],
                  int num_far, float weight)
@@ -434,7 +434,7 @@ static void follow_line(const struct use *use, int primary, struct way *way, int
 
 /* --- rows of lines --- */
 
-/* Where the lanes meet a box: enter and leave, 0 <= t <= end. */
+/* Places where the lanes meet a box: enter and leave, 0 <= t <= end. */
 static void meet_box(struct lanes *restrict lanes, int count, const struct target *target,
                      const struct box *box, float side, float end)
 {
@@ -663,7 +663,7 @@ static lr_status open_window(const struct stopping *stopping, const lr_selection
     return LR_OK;
 }
 
-/* Where a LOR's value stands in the window. */
+/* Index of a LOR's value in the window. */
 static int64_t place_of(const struct window *window, const lr_lors *lors, int64_t lor, int64_t pair)
 {
     return window->places[pair] + lor - lors->offsets[pair];
@@ -835,7 +835,7 @@ static lr_status forward_image(struct forward *forward, const float *image, int 
                               (double)rows.end);
 }
 
-/* Of one window of pairs; values: the caller's, in the order of the selection. */
+/* Projects one window of pairs; values: the caller's, in the order of the selection. */
 static lr_status forward_window(const struct stopping *stopping, const lr_selection *part,
                                 const float *image, float *values)
 {

@@ -192,7 +192,7 @@ lr_status lr_coverage_check(const lr_grid *grid, const int samples[3], const lr_
 
 /* --- points on detection planes --- */
 
-/* Whether the point is too near the module's rectangle, which is then said. */
+/* True, and said, where the point is too near the module's rectangle, which is then said. */
 static bool warn_if_near(const lr_scanner *scanner, int index, const double point_mm[3],
                          const lr_log *log)
 {

@@ -111,7 +111,7 @@ static lr_status make_images(lr_deposit *deposit, const lr_grid *grid)
 /* Points on the shortest edge of a voxel in which an event is spread over its bin, and points at most. */
 enum { POINTS_PER_EDGE = 2, MOST_POINTS = 1000 };
 
-/* Of the first kind where kinds differ. Says what a bin adds to the Gaussian: where the event was measured and where
+/* The first kind's, where kinds differ. Says what a bin adds to the Gaussian: where the event was measured and where
  * it is put are both anywhere in it. */
 static double find_bin(const lr_deposit_params *params)
 {

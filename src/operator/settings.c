@@ -256,7 +256,7 @@ static bool one_point_serves(const lr_grid *grid, double radius_mm)
 /* --- along z: every gap between crystal rings stands opposite to others, in planes half a pitch apart
  * and more --- */
 
-/* What a slice's points on the axis may be off; and a single point, of voxels too small for more: next to
+/* Largest error of a slice's points on the axis; and a single point, of voxels too small for more: next to
  * the axis, where most are nearest, they are off by a half of that at most (Vista), by a tenth where rings
  * are many (mMR). */
 static const double most_slice_error = 0.012, most_single_error = 0.045;
@@ -265,7 +265,7 @@ static const double most_slice_error = 0.012, most_single_error = 0.045;
  * numbers of points that are tried. */
 enum { MOST_SLICES = 64, MEAN_POINTS = 48, TRIED = 4 };
 
-/* Where crystals stand along z, by ascending edges. */
+/* Intervals of z that crystals fill, by ascending edges. */
 struct row_edges {
     double (*list)[2];
     int count;

@@ -64,7 +64,7 @@ struct lr_batch {
     int atlas_rows; /* rows of tiles in use */
 };
 
-/* What to render: rows, the LORs that count, and the emission of each row (NULL: all 1, or not known to the
+/* Work to be rendered: rows, the LORs that count, and the emission of each row (NULL: all 1, or not known to the
  * host). Rows of zero emission are left out. */
 struct lr_plan_work {
     const struct lr_rows *rows;

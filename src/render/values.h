@@ -13,7 +13,7 @@
 struct gl_buffer *lr_values_buffer(struct gl_context *ctx, const char *label, int64_t count,
                                    const lr_vector *values);
 
-/* Of vectors of a projection, those on the host pass between it and the place. in: NULL = none. */
+/* Vectors of a projection that are on the host pass between it and the place. in: NULL = none. */
 void lr_values_count_traffic(lr_place *place, const lr_vector *in, const lr_vector *out);
 
 /* A vector's values to and from where they stand in a buffer, in bytes. */

@@ -17,7 +17,7 @@ static lr_module single_primary(void)
 
 static const double origin[1][3] = {{0, 0, 0}};
 
-/* Where crystals stop everything at their surface and faces fill the pitch, what is left is the solid
+/* If crystals stop everything at their surface and faces fill the pitch, what is left is the solid
  * angle on the detection plane, which lines meet to about 0.5 / R: all of it, to less. */
 static void check_opaque(lr_scanner *opaque, const double (*points)[3], int num_points)
 {

@@ -544,7 +544,7 @@ def mistakes():
         os.symlink("/dev/full", path("full.nii"))
         done = ranks(2, *words, "--iterations", 1, "-o", path("full.nii"), code=None)
         assert done.stderr.count("loraster: error") == 1 and "rank 0 of 2" in done.stderr
-    # What is not shared is done by none of several, but for parts.
+    # Work that is not shared is done by none of several, but for parts.
     alone = ["sensitivity", *ring(), *GRID, "-o", path("s.nii")]
     for verb in (alone, ["matrix", *ring(), "--grid", "2,2,1", "--voxel-mm", 2, "-o", path("s.nii")],
                  ["info"], ["demo", "-o", path("s.nii")]):

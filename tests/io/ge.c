@@ -207,7 +207,7 @@ static void places_and_times_are_the_models(void **state)
     check_all(*state);
 }
 
-/* Where the description of the scanner begins does not matter, but where its modules stand does. */
+/* The module with which the description of the scanner begins does not matter, but the place of its modules does. */
 static void place_0_is_at_the_top(void **state)
 {
     static const char path[] = "ge_turned.yaml", key[] = "first_angle_deg: ";

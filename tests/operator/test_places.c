@@ -22,7 +22,7 @@ struct bench {
     uint64_t random;
 };
 
-/* Where the fixture is projected by columns, in both modes, by pairs, and by the rasteriser. */
+/* Fixtures that are projected by columns, in both modes, by pairs, and by the rasteriser. */
 static const struct way {
     enum fixture_kind kind;
     lr_mode mode;
@@ -120,7 +120,7 @@ static void a_texture_of_another_context_gets_it(void **state)
 
 /* --- OSEM --- */
 
-/* What the reference, backend cpu on the host, has of each iteration, or a device at its place. */
+/* Images that the reference, backend cpu on the host, has of each iteration, or a device at its place. */
 struct watch {
     double log_likelihood[4], estimated[4], sensitive[4];
     bool is_there;             /* the image is to be at the place */

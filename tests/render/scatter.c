@@ -57,7 +57,7 @@ static void made_up_finish(struct made_up *made)
     free(made->voxels);
 }
 
-/* Where the window has a LOR's value; -1: it has not. */
+/* Index of a LOR's value in the window; -1: it has none. */
 static int64_t place_in(const struct lr_pair_window *window, int64_t lor)
 {
     int64_t first = 0;

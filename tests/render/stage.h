@@ -83,7 +83,7 @@ static inline void stage_leave(struct gl_context *ctx)
         }                                                                                          \
     } while (0)
 
-/* What the device runs between begin and end (GL_ARB_pipeline_statistics_query); the context is current. */
+/* Counts of what the device runs between begin and end (GL_ARB_pipeline_statistics_query); the context is current. */
 enum stage_counted {
     STAGE_VERTICES = 0, /* of draws */
     STAGE_FRAGMENTS,    /* at least; renderers count in blocks of pixels */

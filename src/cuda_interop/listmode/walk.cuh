@@ -166,7 +166,7 @@ __host__ __device__ inline double normal_over_z(double y)
     return sum * y + 0.39894227987633807;
 }
 
-/* What kernels are made for, so that bins cost nothing where there are none. */
+/* Kinds of kernels, so that bins cost nothing where there are none. */
 enum list_times { NO_TIMES, TIMES, TIMES_IN_BINS };
 
 __host__ __device__ inline enum list_times times_of(const lr_cuda_list_events &events, bool has_tof)

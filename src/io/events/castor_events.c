@@ -283,7 +283,7 @@ static char *find_scanner_file(const struct reader *reader, const char *ending)
     return path;
 }
 
-/* By the scanner file of CASToR's that is named or lies beside the header, else as lr_castor_order has it. */
+/* The order is that of CASToR's scanner file that is named or lies beside the header, else lr_castor_order's. */
 static lr_status number_crystals(struct reader *reader)
 {
     const lr_scanner *scanner = reader->source->scanner;

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* What goes with a file of that ending, under the same name. */
+/* Companions of a file of that ending, under the same name. */
 static const struct companion {
     const char *of, *ending;
     bool is_named; /* by a line of the file */
@@ -45,7 +45,7 @@ static bool is_same(const struct stat *file, const char *path)
     return stat_file(path, &other) && other.st_dev == file->st_dev && other.st_ino == file->st_ino;
 }
 
-/* What a line "key := value", "key = value" or "key: value" gives to its key, in place; NULL = nothing. */
+/* The value that a line "key := value", "key = value" or "key: value" gives to its key, in place; NULL = nothing. */
 static char *value_of(char *line)
 {
     char *value = strpbrk(line, ":=");
@@ -61,7 +61,7 @@ static char *value_of(char *line)
     return length > 0 ? value : NULL;
 }
 
-/* Whether `header` is a text with a line that names the file. */
+/* True where `header` is a text with a line that names the file. */
 static bool names_file(const char *header, const struct stat *file, const lr_log *log)
 {
     char line[MOST_LINE];

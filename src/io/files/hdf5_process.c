@@ -83,7 +83,7 @@ static int keep_files(posix_spawn_file_actions_t *actions, const int files[2])
     return error != 0 ? error : posix_spawn_file_actions_adddup2(actions, files[1], files[1]);
 }
 
-/* What stops this program waits until that one ignores it. */
+/* A signal that stops this program waits until that one ignores it. */
 static int block_signals(posix_spawnattr_t *attributes)
 {
     sigset_t blocked;

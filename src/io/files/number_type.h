@@ -33,7 +33,7 @@ void lr_byte_order_watch(struct lr_byte_order *order, const struct lr_number_typ
 /* More than half of the values are such: the header names the wrong byte order. */
 bool lr_byte_order_is_wrong(const struct lr_byte_order *order);
 
-/* What a sentence about such a file says. */
+/* Part of the sentence about such a file. */
 #define LR_OTHER_BYTE_ORDER                                                                        \
     "its numbers make sense in the other byte order only: correct the byte order in its header"
 

@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* As far as a crystal list may be from the modules that it becomes. */
+/* Largest distance of a crystal list from the modules that it becomes. */
 static const double reach_mm = 0.1;
 
 enum { ROW_BYTES = 24, MAX_CRYSTALS = 10000000 };

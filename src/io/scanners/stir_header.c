@@ -147,7 +147,7 @@ bool lr_stir_scanner_known(const char *name, int64_t wanted[2])
     return known != NULL;
 }
 
-/* What STIR knows of the scanner that the header names; the header's own numbers go before it. */
+/* Starts from the scanner that STIR knows by the name that the header names; the header's own numbers go before it. */
 static lr_status start_from_known(struct draft *draft, bool *is_known)
 {
     const struct lr_keyed_number rings = {"number of rings", 1, 1e5, false, true};

@@ -26,7 +26,7 @@ lr_status lr_yaml_crystals_read(const struct lr_yaml *yaml, const struct lr_yaml
                                 struct lr_yaml_crystals *crystals);
 void lr_yaml_crystals_finish(struct lr_yaml_crystals *crystals);
 
-/* What crystals attenuate, by keys that exclude each other: `crystal_mu_per_mm`, which is in *mu_per_mm
+/* Attenuation of crystals, by keys that exclude each other: `crystal_mu_per_mm`, which is in *mu_per_mm
  * already, or the name of a `crystal_material`. Entries without a key leave it as it is.
  * errors: LR_BAD_INPUT for both keys, or a material that is not known. */
 lr_status lr_yaml_material_read(const struct lr_yaml *yaml, const struct lr_yaml_entry *material,

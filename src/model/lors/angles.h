@@ -28,7 +28,7 @@ static inline int32_t lr_place_of_crystal(const struct lr_module_places *places,
     return places->first + places->step * (places->is_v ? q : p);
 }
 
-/* Whether a part's LORs have this sum of two places. */
+/* True where a part's LORs have this sum of two places. */
 static inline bool lr_angle_is_in(const lr_lors *lors, const lr_selection *part, int32_t sum)
 {
     const int32_t count = lors->angles->count, angle = sum < count ? sum : sum - count;

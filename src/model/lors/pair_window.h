@@ -77,7 +77,7 @@ static inline bool lr_pair_window_next(struct lr_pair_window *window, int64_t mo
     return window->end > window->begin;
 }
 
-/* Whether a pair is in the window. */
+/* True for a pair in the window. */
 static inline bool lr_pair_window_has(const struct lr_pair_window *window, int64_t pair)
 {
     int64_t low = window->begin, high = window->end;

@@ -9,7 +9,7 @@
 /* Attenuation of a module's crystals in 1/mm: its own, else the scanner's, else LYSO's. */
 double lr_module_mu_per_mm(const lr_scanner *scanner, int module);
 
-/* Whether crystal penetration, which is asked for, can be had: not in exact mode. errors: LR_USAGE,
+/* Checks that crystal penetration, which is asked for, can be had: not in exact mode. errors: LR_USAGE,
  * logged. */
 lr_status lr_penetration_check(const lr_scanner *scanner, lr_mode mode, const lr_log *log);
 

@@ -318,7 +318,7 @@ lr_status lr_listmode_compute_create(const struct lr_listmode_backend_params *pa
         return LR_FAILED;
     }
     compute->params = *params;
-    /* Those for bins of time of flight are others: LORs of a sensitivity have none. */
+    /* Programs for bins of time of flight are others: LORs of a sensitivity have none. */
     const struct lr_listmode_compute *other =
         params->stands_for != NULL ? params->stands_for->self : NULL;
     compute->programs =

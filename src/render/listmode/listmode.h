@@ -167,7 +167,7 @@ static inline bool lr_listmode_is_exact(const struct lr_listmode_compute *comput
     return compute->params.model->kernel == LR_LISTMODE_EXACT;
 }
 
-/* Whether times of flight are in bins. */
+/* True where times of flight are in bins. */
 static inline bool lr_listmode_has_bins(const struct lr_listmode_compute *compute)
 {
     return compute->params.events->bin_mm != NULL;

@@ -264,7 +264,7 @@ static lr_status raster_prepare(void *self, bool lists)
     return gl_context_status(raster->ctx, status);
 }
 
-/* Of those kinds that had laps. */
+/* Fills in the kinds of passes that have run. */
 static int raster_device_passes(void *self, lr_device_pass *passes)
 {
     struct raster *raster = self;

@@ -15,7 +15,7 @@ struct scatter_pass {
 };
 _Static_assert(sizeof(struct scatter_pass) == 32, "the shaders' layout");
 
-/* Of each LOR in the LOR image, in the mean. */
+/* Number of terms of a LOR in the LOR image, in the mean. */
 enum { MOST_TERMS = 1024 };
 
 lr_status lr_scatter_init(struct lr_scatter *scatter, struct lr_scene *scene,
