@@ -28,7 +28,7 @@ static lr_status list_pairs(struct cluster_bench *bench, int32_t *rank_of)
                             "%d ranks for %lld pairs of modules: start fewer ranks",
                             bench->cluster.size, (long long)all->num_pairs);
     }
-    CLI_TRY(lr_osem_subsets(all, bench->cluster.size, rank_of));
+    CLI_TRY(lr_osem_subsets(all, bench->cluster.size, rank_of, &bench->report->log));
     for (int64_t pair = 0; pair < all->num_pairs; pair++) {
         if (rank_of[pair] == bench->cluster.rank) {
             bench->pairs[own.num_pairs++] = (int32_t)pair;

@@ -183,9 +183,10 @@ int32_t *fixture_deal(const lr_lors *lors, int subsets)
 {
     int32_t *of_pair = calloc((size_t)lors->num_pairs, sizeof(*of_pair));
     int32_t *of_lor = calloc((size_t)lors->count, sizeof(*of_lor));
-    const int interleave = lr_osem_interleave(lors, subsets, NULL);
+    int interleave = 0;
+    assert_int_equal(lr_osem_interleave(lors, subsets, &interleave, NULL), LR_OK);
     assert_true(of_pair != NULL && of_lor != NULL && interleave > 0);
-    assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair), LR_OK);
+    assert_int_equal(lr_osem_subsets(lors, subsets / interleave, of_pair, NULL), LR_OK);
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         for (int64_t l = lors->offsets[pair]; l < lors->offsets[pair + 1]; l++) {
             of_lor[l] = of_pair[pair] * interleave + lr_lors_angle(lors, l) % interleave;

@@ -135,18 +135,15 @@ lr_status recon_deal_pairs(struct recon *recon, const double *costs, int32_t *su
     if (recon->request.combine != RECON_EXACT) {
         const int ranks = recon->cluster.size;
         return ranks <= lors->num_pairs
-                   ? lr_osem_subsets(lors, ranks, rank_of)
+                   ? lr_osem_subsets(lors, ranks, rank_of, log)
                    : report_error(recon->setup.report, LR_USAGE,
                                   "%d ranks: they have whole module pairs, of which %s has %lld in "
                                   "coincidence; start as many at most",
                                   ranks, recon->setup.scanner->name, (long long)lors->num_pairs);
     }
-    recon->share.interleave = lr_osem_interleave(lors, recon->request.subsets, log);
-    if (recon->share.interleave == 0) {
-        return report_reason(recon->setup.report);
-    }
+    CLI_TRY(lr_osem_interleave(lors, recon->request.subsets, &recon->share.interleave, log));
     const int groups = recon->request.subsets / recon->share.interleave;
-    CLI_TRY(lr_osem_subsets(lors, groups, subset_of));
+    CLI_TRY(lr_osem_subsets(lors, groups, subset_of, log));
     return lr_partition(&(lr_partition_params){.lors = lors,
                                                .ranks = recon->cluster.size,
                                                .subsets = groups,

@@ -288,15 +288,17 @@ LR_API lr_status lr_mlem(const lr_mlem_params *params, lr_vector *image);
 /* How many times LORs must be interleaved by their angle (lr_lors_angle) for so many subsets to see the
  * object evenly: a divisor of their number; 1 where whole module pairs do. Lines through points between the
  * modules tell, which is said in the log. docs/method/common.md, "Subsets". Histo-images: 1.
- * errors: 0, logged: LR_USAGE where some subset would have no LOR. */
-LR_API int lr_osem_interleave(const lr_lors *lors, int subsets, const lr_log *log);
+ * errors, logged: LR_USAGE where some subset would have no LOR; LR_FAILED without memory. */
+LR_API lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave,
+                                    const lr_log *log);
 
 /* Deals whole module pairs: subset_of[lors->num_pairs], 0 .. subsets-1. The same in every run.
  * Neighbouring subsets see from neighbouring directions. docs/method/common.md, "Subsets", says how
  * they are made. Views of histo-images go to the subsets in turn: view k to subset k mod subsets.
- * errors: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
+ * errors, logged: LR_USAGE for fewer than 1 or more than num_pairs subsets; LR_FAILED without
  * memory. */
-LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of);
+LR_API lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of,
+                                 const lr_log *log);
 
 /* The subsets in the order of visits: order[n] is visited n-th, [subsets]. Each is far from those before, as
  * Herman and Meyer ask (Algebraic reconstruction techniques can be made computationally efficient, IEEE

@@ -304,18 +304,6 @@ static lr_status take_subsets(struct lr_subsets *subsets, const int32_t *group_o
     return LR_OK;
 }
 
-static lr_status deal_subsets(struct lr_subsets *subsets, int32_t *group_of)
-{
-    const lr_status dealt =
-        lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of);
-    if (dealt != LR_OK) {
-        return lr_error(subsets->params->log, dealt,
-                        "no memory to deal %lld module pairs into %d subsets",
-                        (long long)subsets->lors->num_pairs, subsets->count);
-    }
-    return list_pairs(subsets, group_of);
-}
-
 static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
 {
     const lr_recon_params *params = subsets->params;
@@ -323,7 +311,9 @@ static lr_status cut(struct lr_subsets *subsets, int32_t *group_of)
         memcpy(group_of, params->subset_of, (size_t)subsets->lors->num_pairs * sizeof(*group_of));
         LR_TRY(take_subsets(subsets, group_of));
     } else {
-        LR_TRY(deal_subsets(subsets, group_of));
+        LR_TRY(lr_osem_subsets(subsets->lors, subsets->count / subsets->interleave, group_of,
+                               params->log));
+        LR_TRY(list_pairs(subsets, group_of));
     }
     lr_osem_visits(subsets->count, subsets->order);
     for (int k = 0; params->subset_of != NULL && params->interleave == 0 && k < subsets->count;
@@ -388,11 +378,9 @@ lr_status lr_subsets_init(struct lr_subsets *subsets, const lr_recon_params *par
     if (subsets->list == NULL || subsets->order == NULL) {
         return LR_FAILED;
     }
-    subsets->interleave = params->subset_of == NULL
-                              ? lr_osem_interleave(info->lors, subsets->count, log)
-                              : (params->interleave > 0 ? params->interleave : 1);
-    if (subsets->interleave == 0) {
-        return LR_USAGE;
+    subsets->interleave = params->interleave > 0 ? params->interleave : 1;
+    if (params->subset_of == NULL) {
+        LR_TRY(lr_osem_interleave(info->lors, subsets->count, &subsets->interleave, log));
     }
     int32_t *group_of = lr_alloc(info->lors->num_pairs, sizeof(*group_of), what, log);
     const lr_status status = group_of != NULL ? cut(subsets, group_of) : LR_FAILED;

@@ -26,7 +26,7 @@ static void test_even(void **state)
     lr_lors *lors = make(&scanner);
     int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
     int32_t *rank_of = calloc((size_t)lors->num_pairs, sizeof(*rank_of));
-    assert_int_equal(lr_osem_subsets(lors, SUBSETS, subset_of), LR_OK);
+    assert_int_equal(lr_osem_subsets(lors, SUBSETS, subset_of, NULL), LR_OK);
     for (int ranks = 1; ranks <= 7; ranks += 2) {
         const lr_partition_params params = {
             .lors = lors, .ranks = ranks, .subsets = SUBSETS, .subset_of = subset_of};

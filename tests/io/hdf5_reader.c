@@ -4,6 +4,8 @@
  * HDF5 files read by several threads at once, while others allocate: each file is read by a process
  * of its own, started whatever the program's other threads do at that moment. None may wait for
  * another's end: the test would hang. And readers that are not ours. */
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "io/files.h"
 #include "io/files/hdf5_input.h"
 #include "io/files/hdf5_process.h"

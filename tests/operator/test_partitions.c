@@ -306,7 +306,7 @@ static int divide(struct made *made, int split)
     const int64_t count = split == SPLIT_LORS ? made->lors->count : made->lors->num_pairs;
     if (split == SPLIT_FOUR || split == SPLIT_SEVEN) {
         const int fit = parts < made->lors->num_pairs ? parts : (int)made->lors->num_pairs;
-        assert_int_equal(lr_osem_subsets(made->lors, fit, made->part_of), LR_OK);
+        assert_int_equal(lr_osem_subsets(made->lors, fit, made->part_of, NULL), LR_OK);
         return fit;
     }
     for (int64_t k = 0; k < count; k++) {

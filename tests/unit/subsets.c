@@ -150,7 +150,7 @@ static struct balance weigh(const lr_lors *lors, int subsets)
     int32_t *subset_of = calloc((size_t)lors->num_pairs, sizeof(*subset_of));
     struct shares *shares = calloc((size_t)subsets, sizeof(*shares));
     assert_true(subset_of != NULL && shares != NULL);
-    assert_int_equal(lr_osem_subsets(lors, subsets, subset_of), LR_OK);
+    assert_int_equal(lr_osem_subsets(lors, subsets, subset_of, NULL), LR_OK);
     const double *centre = lors->scanner->modules[0].centre_mm;
     for (int64_t pair = 0; pair < lors->num_pairs; pair++) {
         assert_true(subset_of[pair] >= 0 && subset_of[pair] < subsets);
@@ -222,13 +222,13 @@ static void too_many_subsets_are_refused(void **unused)
     int32_t *subset_of = calloc((size_t)num_pairs, sizeof(*subset_of));
     int *sizes = calloc((size_t)num_pairs, sizeof(*sizes));
     assert_true(subset_of != NULL && sizes != NULL);
-    assert_int_equal(lr_osem_subsets(fixture.lors, 0, subset_of), LR_USAGE);
-    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs + 1, subset_of), LR_USAGE);
-    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs, subset_of), LR_OK);
+    assert_int_equal(lr_osem_subsets(fixture.lors, 0, subset_of, NULL), LR_USAGE);
+    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs + 1, subset_of, NULL), LR_USAGE);
+    assert_int_equal(lr_osem_subsets(fixture.lors, num_pairs, subset_of, NULL), LR_OK);
     for (int pair = 0; pair < num_pairs; pair++) {
         assert_true(sizes[subset_of[pair]]++ == 0); /* one each */
     }
-    assert_int_equal(lr_osem_subsets(fixture.lors, 1, subset_of), LR_OK);
+    assert_int_equal(lr_osem_subsets(fixture.lors, 1, subset_of, NULL), LR_OK);
     for (int pair = 0; pair < num_pairs; pair++) {
         assert_int_equal(subset_of[pair], 0);
     }

@@ -12,6 +12,7 @@
 #include "model/lors/angles.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Subsets that are less even are interleaved more. A disc after 40 updates deviates less than 1.5 times as
  * much as with one subset where this is at most 0.1, and 2 to 60 times where whole pairs reach 0.2 to 1. */
@@ -147,11 +148,14 @@ static void compare(struct dealing *dealing)
     dealing->num_points += all[0][0] > 0.0;
 }
 
-/* Points within the middle half of LORs that are spread over all. */
+/* Looks from points within the middle half of LORs that are spread over all. INFINITY: some subset has no LOR. */
 static double measure(struct dealing *dealing)
 {
     const lr_lors *lors = dealing->lors;
     double lor_share = 0.5, way_share = 0.5, worst = 0.0;
+    dealing->num_points = 0.0;
+    memset(dealing->squares, 0, sizeof(dealing->squares));
+    memset(dealing->lines, 0, (size_t)dealing->subsets * sizeof(*dealing->lines));
     for (int n = 0; n < 64 * POINTS && dealing->num_points < POINTS; n++) {
         lor_share = fmod(lor_share + LOR_STEP, 1.0);
         way_share = fmod(way_share + WAY_STEP, 1.0);
@@ -178,55 +182,77 @@ static double measure(struct dealing *dealing)
     return worst;
 }
 
-/* INFINITY: some subset has no LOR, or memory is short. */
-static double try(const lr_lors *lors, int subsets, int interleave)
+static void finish_dealing(struct dealing *dealing)
 {
-    struct dealing dealing = {.lors = lors, .subsets = subsets, .interleave = interleave};
-    dealing.group_of = lr_alloc(lors->num_pairs, sizeof(*dealing.group_of), "subsets", NULL);
-    dealing.sums = lr_alloc(subsets, sizeof(*dealing.sums), "subsets", NULL);
-    dealing.lines = lr_alloc(subsets, sizeof(*dealing.lines), "subsets", NULL);
-    dealing.level = lr_alloc(lors->scanner->num_modules, sizeof(*dealing.level), "subsets", NULL);
-    const bool is_dealt = dealing.group_of != NULL && dealing.sums != NULL &&
-                          dealing.lines != NULL && dealing.level != NULL &&
-                          lr_osem_subsets(lors, subsets / interleave, dealing.group_of) == LR_OK;
-    const double found = is_dealt ? measure(&dealing) : INFINITY;
-    free(dealing.group_of);
-    free(dealing.sums);
-    free(dealing.lines);
-    free(dealing.level);
-    return found;
+    free(dealing->group_of);
+    free(dealing->sums);
+    free(dealing->lines);
+    free(dealing->level);
 }
 
-int lr_osem_interleave(const lr_lors *lors, int subsets, const lr_log *log)
+static lr_status init_dealing(struct dealing *dealing, const lr_log *log)
 {
-    if (lors->scanner == NULL || subsets <= 1) {
-        return 1;
-    }
-    const int most = subsets < lr_lors_num_angles(lors) ? subsets : lr_lors_num_angles(lors);
+    static const char *const what = "subsets";
+    const lr_lors *lors = dealing->lors;
+    dealing->group_of = lr_alloc(lors->num_pairs, sizeof(*dealing->group_of), what, log);
+    dealing->sums = lr_alloc(dealing->subsets, sizeof(*dealing->sums), what, log);
+    dealing->lines = lr_alloc(dealing->subsets, sizeof(*dealing->lines), what, log);
+    dealing->level = lr_alloc(lors->scanner->num_modules, sizeof(*dealing->level), what, log);
+    return dealing->group_of != NULL && dealing->sums != NULL && dealing->lines != NULL &&
+                   dealing->level != NULL
+               ? LR_OK
+               : LR_FAILED;
+}
+
+/* The first divisor that is even enough, or else the most even one; 0: with each some subset has no LOR. */
+static lr_status find_interleave(struct dealing *dealing, int *best, const lr_log *log)
+{
+    const lr_lors *lors = dealing->lors;
+    const int subsets = dealing->subsets, angles = lr_lors_num_angles(lors);
     double whole = INFINITY, least = INFINITY;
-    int best = 0;
-    for (int interleave = 1; interleave <= most && least > EVEN_ENOUGH; interleave++) {
-        const double found = subsets % interleave == 0 && subsets / interleave <= lors->num_pairs
-                                 ? try(lors, subsets, interleave)
-                                 : INFINITY;
+    *best = 0;
+    for (int interleave = 1; interleave <= subsets && interleave <= angles && least > EVEN_ENOUGH;
+         interleave++) {
+        const int groups = subsets / interleave;
+        if (subsets % interleave != 0 || groups > lors->num_pairs) {
+            continue;
+        }
+        LR_TRY(lr_osem_subsets(lors, groups, dealing->group_of, log));
+        dealing->interleave = interleave;
+        const double found = measure(dealing);
         whole = interleave == 1 ? found : whole;
-        best = found < least ? interleave : best;
+        *best = found < least ? interleave : *best;
         least = fmin(found, least);
     }
-    if (best == 0) {
-        (void)lr_error(log, LR_USAGE,
-                       "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "
-                       "take fewer",
-                       subsets, (long long)lors->num_pairs, lr_lors_num_angles(lors));
-    } else if (best == 1) {
+    if (*best == 1) {
         lr_info(log, "%d subsets of whole pairs of modules; points see them unevenly by %.2g",
                 subsets, least);
-    } else {
+    } else if (*best > 1) {
         lr_info(
             log,
             "%d subsets of LORs interleaved %d-fold by angle; points see them unevenly by %.2g, "
             "and would see those of whole pairs by %.2g",
-            subsets, best, least, whole);
+            subsets, *best, least, whole);
     }
-    return best;
+    return LR_OK;
+}
+
+lr_status lr_osem_interleave(const lr_lors *lors, int subsets, int *interleave, const lr_log *log)
+{
+    *interleave = 1;
+    if (lors->scanner == NULL || subsets <= 1) {
+        return LR_OK;
+    }
+    struct dealing dealing = {.lors = lors, .subsets = subsets};
+    lr_status status = init_dealing(&dealing, log);
+    status = status == LR_OK ? find_interleave(&dealing, interleave, log) : status;
+    finish_dealing(&dealing);
+    if (status == LR_OK && *interleave == 0) {
+        return lr_error(
+            log, LR_USAGE,
+            "%d subsets: some would have no LOR, of %lld pairs of modules at %d angles; "
+            "take fewer",
+            subsets, (long long)lors->num_pairs, lr_lors_num_angles(lors));
+    }
+    return status;
 }

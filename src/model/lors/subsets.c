@@ -315,10 +315,11 @@ static void deal(struct pair_line *lines, int64_t num_pairs, const struct class_
     }
 }
 
-lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of)
+lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of, const lr_log *log)
 {
-    if (lors == NULL || subset_of == NULL || subsets < 1 || subsets > lors->num_pairs) {
-        return LR_USAGE;
+    if (subsets < 1 || subsets > lors->num_pairs) {
+        return lr_error(log, LR_USAGE, "%d subsets of %lld pairs of modules: take 1 to %lld",
+                        subsets, (long long)lors->num_pairs, (long long)lors->num_pairs);
     }
     if (lors->scanner == NULL) { /* views: their numbers go around */
         for (int64_t view = 0; view < lors->num_pairs; view++) {
@@ -326,8 +327,8 @@ lr_status lr_osem_subsets(const lr_lors *lors, int subsets, int32_t *subset_of)
         }
         return LR_OK;
     }
-    struct pair_line *lines = lr_alloc(lors->num_pairs, sizeof(*lines), "subsets", NULL);
-    struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", NULL);
+    struct pair_line *lines = lr_alloc(lors->num_pairs, sizeof(*lines), "subsets", log);
+    struct load *loads = lr_alloc(2 * (int64_t)subsets, sizeof(*loads), "subsets", log);
     const lr_status status = lines != NULL && loads != NULL ? LR_OK : LR_FAILED;
     if (status == LR_OK) {
         for (int64_t pair = 0; pair < lors->num_pairs; pair++) {

@@ -96,7 +96,7 @@ lr_status live_compose_open(struct live_compose *compose, const struct live_comp
     int32_t *guess_of =
         lr_alloc(setup->lors->num_pairs, sizeof(*guess_of), "pairs of guesses", log);
     lr_status status = compose->guesses != NULL && compose->params != NULL && guess_of != NULL
-                           ? lr_osem_subsets(setup->lors, setup->count, guess_of)
+                           ? lr_osem_subsets(setup->lors, setup->count, guess_of, log)
                            : LR_FAILED;
     compose->count = status == LR_OK ? setup->count : 0;
     for (int k = 0; k < setup->count && status == LR_OK; k++) {
