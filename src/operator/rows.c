@@ -280,7 +280,8 @@ lr_status lr_operator_point_rows(lr_operator *op, const double (*points_mm)[3], 
                             (long long)k, points_mm[k][0], points_mm[k][1], points_mm[k][2]);
         }
     }
-    if (strcmp(op->backend.fns->name, "compute") == 0 && !op->params.penetration) {
+    if (op->direct == NULL && strcmp(op->backend.fns->name, "compute") == 0 &&
+        !op->params.penetration) {
         lr_coverage_warn_near_points(points_mm, num_points, op->params.scanner, op->params.log);
     }
     struct lr_rows rows = {.points_mm = points_mm, .samples = {1, 1, 1}, .end = num_points};
