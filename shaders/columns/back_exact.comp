@@ -277,8 +277,11 @@ void fill_strips(StackPair pair, Crossing crossing, Task task, int begin)
         ivec2 range = columns_between(crossing, u - half_face, u + half_face);
         for (int r = range.x; r <= range.y; r++) {
             int place = p + (back ? crossing.secondary.count - 1 - r : r) - begin;
+            if (place < 0 || place >= COLUMN_STRIPS || !has_taken(pair, ivec2(p, r))) {
+                continue;
+            }
             Strip strip = exact_strip(crossing, p, r);
-            if (strip.width > 0.0 && place >= 0 && place < COLUMN_STRIPS) {
+            if (strip.width > 0.0) {
                 strip.first = pair.first + uint((p * crossing.secondary.count + r) * axial);
                 STRIP_PUT(store + place, strip)
 #ifdef HALF_TURN

@@ -81,7 +81,8 @@ void main()
     int pr = int(gl_WorkGroupID.x);
     int first_qs = int(gl_WorkGroupID.y) * COLUMN_GROUP;
     int num_axial = i.counts.y * j.counts.y;
-    if (pr >= i.counts.x * j.counts.x || first_qs >= num_axial) {
+    if (pr >= i.counts.x * j.counts.x || first_qs >= num_axial ||
+        !is_taken(pair.i, pair.j, ivec2(pr / j.counts.x, pr % j.counts.x))) {
         return;
     }
     int qs = first_qs + thread;

@@ -215,7 +215,8 @@ void main()
     int end = num_axial;
 #endif
     if (pr >= across.x * across.y || first_qs >= end ||
-        (stacks.image != LR_NONE && int(stacks.image) < pair)) { // its image does the work
+        (stacks.image != LR_NONE && int(stacks.image) < pair) || // its image does the work
+        !has_taken(stacks, ivec2(pr / across.y, pr % across.y))) {
         return;
     }
     int at = first_qs + int(gl_LocalInvocationIndex);

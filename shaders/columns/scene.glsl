@@ -31,6 +31,7 @@ struct ColumnModule {
     vec4 frame;  // tangent (2), inward normal (2)
     vec4 cells;  // transaxial pitch and face, axial pitch and face
     ivec4 counts; // crystals transaxial and axial; steps of the crystal number along them
+    ivec4 around; // place around the axis of transaxial crystal 0, and step from one to the next
 };
 layout(std430, binding = LR_BIND_COLUMN_MODULES) readonly buffer ColumnModules {
     ColumnModule column_modules[];
@@ -67,7 +68,19 @@ layout(std140, binding = LR_BIND_PASS) uniform Pass {
                        // rows elements that the list has room for; shares, voxels
     vec4 spacing_mm;   // of points, across (2), along
     vec4 origin;       // along the columns, of cells: a float and what its rounding left over
+    ivec4 angles;      // LORs interleaved by angle: into how many parts (0: all are taken), which one; angles
 };
+
+// True where the part has the LORs of transaxial crystals pr.x of module i and pr.y of j (lr_lors_angle).
+bool is_taken(uint i, uint j, ivec2 pr)
+{
+    if (angles.x == 0) {
+        return true;
+    }
+    ivec2 first = ivec2(column_modules[i].around.x, column_modules[j].around.x);
+    ivec2 place = first + ivec2(column_modules[i].around.y, column_modules[j].around.y) * pr;
+    return (place.x + place.y) % angles.z % angles.x == angles.y;
+}
 
 // Passes call it in the end.
 #ifdef LIMITED_LOOPS

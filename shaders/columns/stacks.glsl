@@ -22,6 +22,19 @@ layout(std430, binding = LR_BIND_COLUMN_STACKS) readonly buffer StackPairs {
     StackPair stack_pairs[];
 };
 
+// True where the part has LORs of these transaxial crystals, or of those after half a turn.
+bool has_taken(StackPair stacks, ivec2 pr)
+{
+    bool taken = is_taken(stacks.a, stacks.b, pr);
+#ifdef HALF_TURN
+    if (!taken && stacks.image != LR_NONE) {
+        StackPair image = stack_pairs[stacks.image];
+        taken = is_taken(image.a, image.b, stacks.image_swapped != 0u ? pr.yx : pr);
+    }
+#endif
+    return taken;
+}
+
 // First value of the block of the image of crystals p and r across.
 uint image_block(StackPair pair, ivec2 pr, ivec2 across)
 {

@@ -47,7 +47,8 @@ void fill_strips(ColumnPair pair, Crossing crossing, int begin)
         int r;
         int p = (begin + k) / RAYS;
         Strip strip = sampled_strip(crossing, p, (begin + k) % RAYS, r);
-        if (strip.width > 0.0) {
+        if (strip.width > 0.0 &&
+            is_taken(pair.i, pair.j, crossing.i_is_primary ? ivec2(p, r) : ivec2(r, p))) {
             strip.first = strip_block(pair, crossing, p, r);
             STRIP_PUT(k, strip)
         }

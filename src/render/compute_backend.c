@@ -94,7 +94,8 @@ static lr_status project_forward(struct lr_compute *compute, const lr_selection 
 {
     const struct lr_method *method = compute->method;
     const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
-    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
+    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs, wanted->interleave,
+                                       wanted->interleave_turn};
     const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
     lr_values_count_traffic(compute->place, image, values);
     LR_TRY(image->values == NULL ? method->take_image(compute->projector, image) : LR_OK);
@@ -108,7 +109,8 @@ static lr_status project_back(struct lr_compute *compute, const lr_selection *pa
 {
     const struct lr_method *method = compute->method;
     const lr_selection all = {0}, *wanted = part != NULL ? part : &all;
-    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs};
+    const struct lr_pair_list pairs = {wanted->pairs, wanted->num_pairs, wanted->interleave,
+                                       wanted->interleave_turn};
     const struct lr_lor_list list = {wanted->lors, wanted->num_lors};
     lr_values_count_traffic(compute->place, values, image);
     LR_TRY(wanted->lors != NULL ? back_lors(compute, &list, values, image->values)

@@ -9,10 +9,12 @@
 #include "gl/context.h"
 #include "operator/backend.h"
 
-/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. */
+/* Module pairs [num_pairs] ascending, whose values follow each other; NULL: all of them. Of LORs that are
+ * interleaved (lr_selection) a method may leave out those of other parts: forward they are finite, and 0 in back. */
 struct lr_pair_list {
     const int32_t *pairs;
     int64_t num_pairs;
+    int interleave, turn;
 };
 
 /* LORs [count] ascending, without repeats: list mode, where nearly all LORs are empty. */

@@ -107,7 +107,7 @@ static inline void alone_choose_pairs(struct alone *alone)
     for (int64_t k = first; k < end; k++) {
         alone->pairs[k - first] = (int32_t)k;
     }
-    alone->list = (struct lr_pair_list){alone->pairs, end - first};
+    alone->list = (struct lr_pair_list){.pairs = alone->pairs, .num_pairs = end - first};
     alone->num_values = lors->offsets[end] - lors->offsets[first];
     alone->window = lr_pair_window_begin(lors, NULL, 0);
     alone->window.begin = first;

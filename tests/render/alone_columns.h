@@ -16,22 +16,24 @@
 
 /* --- scanners --- */
 
-/* Two rings that come back after half a turn, and none of whose crystals is near. */
+/* Two rings that come back after half a turn, and none of whose crystals is near. Voxels see pairs of modules that
+ * are not opposite, whose images after half a turn are not swapped. */
 static inline lr_scanner *create_wide_rings(void)
 {
-    const int nu = 4, nv = 3;
+    const int nu = 5, nv = 2;
     const lr_ring ring = {.radius_mm = 45,
-                          .modules = 6,
+                          .modules = 12,
                           .rings = 2,
                           .ring_pitch_mm = 8,
                           .block_crystals = {&nu, &nv},
                           .pitch_mm = {2.2, 2.2},
                           .face_mm = {2.0, 2.1},
                           .depth_mm = 10};
-    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5});
+    return scanner_ring(&ring, &(lr_scanner_params){.detection_depth_mm = 1.5,
+                                                    .coincidence = {.min_module_difference = 5}});
 }
 
-static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 4};
+static const struct scanner_case wide_rings = {"wide rings", create_wide_rings, 14};
 
 /* Modules whose crystals are numbered along the column first, upwards and downwards. */
 static inline lr_scanner *create_lying(void)

@@ -16,8 +16,9 @@
 struct lr_columns_pass {
     int32_t num_points[4], num_samples[4], first[4], count[4];
     float spacing_mm[4], origin[4];
+    int32_t angles[4];
 };
-_Static_assert(sizeof(struct lr_columns_pass) == 96, "the shaders' layout");
+_Static_assert(sizeof(struct lr_columns_pass) == 112, "the shaders' layout");
 
 enum lr_columns_program {
     LR_COLUMNS_FORWARD = 0, /* in sampled mode */
@@ -54,6 +55,7 @@ struct lr_columns {
     int across[2];
     bool may_be_near; /* whether an overlap may be too large for its expansion */
     bool has_masks;   /* whether some pair has LORs out of coincidence */
+    bool has_angles;  /* whether passes can leave out LORs by their angle */
     bool is_mirrored; /* in exact mode: stacks and points are symmetric along the columns */
     int forward_group, back_group; /* threads of a group */
     int back_columns;              /* of a group of back in exact mode */

@@ -94,7 +94,7 @@ static lr_status upload_window(struct window *window, const float *values, int e
             &(struct gl_buffer_params){.label = "list of LORs",
                                        .size_bytes = (count + 1) * (int64_t)sizeof(struct entry),
                                        .data = staging});
-        const struct lr_pair_list pairs = {window->pairs, window->num_pairs};
+        const struct lr_pair_list pairs = {.pairs = window->pairs, .num_pairs = window->num_pairs};
         window->pair_buffer = lr_columns_upload_pairs(columns, &pairs, 0, window->num_pairs, NULL);
     }
     free(staging);

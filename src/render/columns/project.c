@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "common/bindings.h"
+#include "model/lors/angles.h"
 #include "render/columns/image.h"
 #include "render/columns/programs.h"
 #include "render/columns/scene.h"
@@ -106,6 +107,17 @@ static struct gl_buffer *make_values(const struct lr_window *window, const char 
     return lr_values_buffer(window->columns->ctx, label, count, data);
 }
 
+/* Forward, LORs that are left out keep a 0. */
+static struct gl_buffer *make_by_column(const struct lr_window *window, const char *label,
+                                        int64_t count, bool is_forward)
+{
+    struct gl_buffer *values = make_values(window, label, count, NULL);
+    if (values != NULL && is_forward && window->list->interleave > 1) {
+        gl_buffer_clear(values, 0);
+    }
+    return values;
+}
+
 void lr_window_close(struct lr_window *window)
 {
     gl_buffer_destroy(window->by_column);
@@ -198,8 +210,8 @@ lr_status lr_window_open(struct lr_window *window, const struct lr_window_data *
 {
     window->pairs = lr_columns_upload_pairs(window->columns, window->list, window->part.begin,
                                             window->part.end, NULL);
-    window->by_column =
-        make_values(window, "LOR values in column order", window->part.num_values, NULL);
+    window->by_column = make_by_column(window, "LOR values in column order",
+                                       window->part.num_values, data->is_written);
     if (data->values != NULL) {
         const lr_vector values = own_values(window, data->values);
         LR_TRY(open_lor_order(window, data, &values));
@@ -232,8 +244,8 @@ lr_status lr_window_open_stacks(struct lr_window *window, const struct lr_window
                                 is_whole(window) ? window->sources : NULL);
     LR_TRY(data->values != NULL ? open_file(window, data) : LR_OK);
     LR_TRY(lr_columns_upload_stacks(columns, window->list, range, &window->stacks));
-    window->by_column =
-        make_values(window, "LOR values in stack order", window->stacks.num_values, NULL);
+    window->by_column = make_by_column(window, "LOR values in stack order",
+                                       window->stacks.num_values, data->is_written);
     return window->pairs && window->by_column ? LR_OK : LR_FAILED;
 }
 
@@ -296,6 +308,11 @@ static lr_status run_pass(const struct lr_window *window, enum lr_columns_progra
     uniforms.count[1] = step->end_point;
     uniforms.count[2] = window->columns->shares;
     uniforms.count[3] = (int32_t)lr_grid_num_voxels(window->columns->params.grid);
+    if (window->list->interleave > 1 && window->columns->has_angles) {
+        uniforms.angles[0] = window->list->interleave;
+        uniforms.angles[1] = window->list->turn;
+        uniforms.angles[2] = window->columns->params.lors->angles->count;
+    }
     struct gl_pass pass = {.label = gl_program_label(program),
                            .program = program,
                            .uniforms = &uniforms,
@@ -512,7 +529,7 @@ static lr_status order_pairs(const struct lr_columns *columns, const struct lr_p
 static struct lr_columns_task task_of(const struct lr_pair_list *list, int work)
 {
     return (struct lr_columns_task){list->pairs, list->num_pairs * (int64_t)sizeof(*list->pairs),
-                                    work};
+                                    work + LR_NUM_COLUMNS_PROGRAMS * list->interleave};
 }
 
 static lr_status forward_once(struct lr_columns *columns, const struct lr_pair_list *list,

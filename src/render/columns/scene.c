@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/vec.h"
 #include "common/bindings.h"
+#include "model/lors/angles.h"
 #include "model/scanner/arrangement.h"
 #include "model/scanner/coincidence.h"
 #include "render/columns/stacks.h"
@@ -21,8 +22,9 @@ struct column_module {
     float tangent[2], normal[2];
     float pitch_across, face_across, pitch_along, face_along;
     int32_t count_across, count_along, step_across, step_along;
+    int32_t first_around, step_around, unused[2];
 };
-_Static_assert(sizeof(struct column_module) == 80, "the shaders' layout");
+_Static_assert(sizeof(struct column_module) == 96, "the shaders' layout");
 
 /* `struct ColumnPair`. */
 struct column_pair {
@@ -71,6 +73,11 @@ static struct column_module describe_module(const struct lr_columns *columns, in
         .step_along = along == 0 ? 1 : module->crystals[0],
     };
     out.first_cell = (float)lr_columns_first_cell(columns, index);
+    if (columns->params.lors->angles != NULL) {
+        const struct lr_module_places *places = &columns->params.lors->angles->modules[index];
+        out.first_around = places->first;
+        out.step_around = places->is_v == (over == 1) ? places->step : 0;
+    }
     double centre[3];
     lr_scanner_detection_centre(scanner, index, centre);
     for (int k = 0; k < 2; k++) {
@@ -146,13 +153,29 @@ static void make_image(const struct lr_columns *columns, int index, struct colum
     }
     const int turned = lr_columns_turned_module(columns, index);
     if (turned < index) {
-        const float first_cell = modules[index].first_cell;
+        const struct column_module own = modules[index];
         modules[index] = turn_module(columns, turned, modules[turned]);
-        modules[index].first_cell = first_cell;
+        modules[index].first_cell = own.first_cell;
+        modules[index].first_around = own.first_around;
+        modules[index].step_around = own.step_around;
     }
 }
 
-static struct gl_buffer *upload_modules(const struct lr_columns *columns)
+/* True where passes can tell a LOR's angle by its crystals across the columns and the stacks of its modules. */
+static bool has_angles(const struct lr_columns *columns, const struct column_module *modules)
+{
+    const struct lr_columns_stacks *stacks = columns->stacks;
+    for (int m = 0; m < columns->params.scanner->num_modules; m++) {
+        const int stack = stacks->stack_of[m];
+        if (stack < 0 || modules[m].step_around == 0 ||
+            modules[m].first_around != modules[stacks->first[stack]].first_around) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static struct gl_buffer *upload_modules(struct lr_columns *columns)
 {
     const int count = columns->params.scanner->num_modules;
     struct column_module *modules =
@@ -165,6 +188,7 @@ static struct gl_buffer *upload_modules(const struct lr_columns *columns)
         modules[m] = fits ? describe_module(columns, m) : (struct column_module){0};
         make_image(columns, m, modules);
     }
+    columns->has_angles = has_angles(columns, modules);
     struct gl_buffer *buffer =
         upload(columns, "column modules", modules, count * (int64_t)sizeof(*modules));
     free(modules);

@@ -419,7 +419,7 @@ lr_status lr_columns_order_by_stacks(const struct lr_columns *columns,
         order->pairs[k] = pairs[k].pair;
         order->sources[k] = pairs[k].source;
     }
-    order->list = (struct lr_pair_list){order->pairs, count};
+    order->list = (struct lr_pair_list){order->pairs, count, list->interleave, list->turn};
     order->num_sources = 0;
     for (int64_t k = 0; k < length; k++) {
         const int64_t pair = list->pairs != NULL ? list->pairs[k] : k;

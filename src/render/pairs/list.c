@@ -101,7 +101,7 @@ lr_status lr_pairs_forward_lors(void *self, const struct lr_lor_list *list, cons
     struct lr_pairs *pairs = self;
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
-    const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};
+    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
     lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
     const lr_status status = lr_pairs_forward(pairs, &all, image, &data);
     if (status == LR_OK) {
@@ -117,7 +117,7 @@ lr_status lr_pairs_back_lors(void *self, const struct lr_lor_list *list, const f
     struct lr_pairs *pairs = self;
     struct hosts hosts;
     LR_TRY(open_hosts(&hosts, pairs, list));
-    const struct lr_pair_list all = {hosts.pairs, hosts.num_pairs};
+    const struct lr_pair_list all = {.pairs = hosts.pairs, .num_pairs = hosts.num_pairs};
     const lr_vector data = lr_vector_of_floats(hosts.values, hosts.num_values);
     spread(&hosts, values);
     const lr_status status = lr_pairs_back(pairs, &all, &data, image);
