@@ -144,7 +144,7 @@ static void test_a_disc_is_flat(void **state)
     struct made made = {.stores = true};
     const bool is_native = strcmp(*state, "native") == 0;
     const bool does_all = is_native || getenv("LORASTER_FULL") != NULL;
-    for (int k = does_all ? 0 : 1; k < (does_all ? 5 : 2); k++) {
+    for (int k = 0; does_all && k < 5; k++) {
         made.name = names[k];
         make_ring(&made, rings[k], radii_mm[k], 0.0);
         check(&made, *state);
@@ -159,11 +159,11 @@ static void test_a_disc_is_flat(void **state)
     check(&made, *state);
 }
 
-/* Projected anew in each update; renderers in software take minutes. */
+/* Projected anew in each update, and not all LORs of a pair where the backend can tell them apart. */
 static void test_so_it_is_without_a_matrix(void **state)
 {
-    if (strcmp(*state, "native") != 0 && getenv("LORASTER_FULL") == NULL) {
-        skip();
+    if (strcmp(*state, "raster") == 0 && getenv("LORASTER_FULL") == NULL) {
+        skip(); /* minutes, in software */
     }
     struct made made = {.name = "8 modules, no matrix"};
     make_ring(&made, (const int[2]){8, 12}, 60.0, 0.0);
