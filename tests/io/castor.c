@@ -450,7 +450,8 @@ static void bad_headers_are_refused(void **state)
     expect(fixture, "Data filename: " DATA "\nNumber of events: 2\nData mode: normalization\n",
            "data mode 'normalization'");
     expect(fixture, GOOD "Data type: SPECT\n", "only PET");
-    expect(fixture, GOOD "Maximum number of lines per event: 4\n", "events of up to 4 lines");
+    expect(fixture, GOOD "Maximum number of lines per event: 4\n",
+           "'maximum number of lines per event' is 4");
     expect(fixture, GOOD "Emission point flag: 1\n", "points of interaction");
     expect(fixture, GOOD "TOF information flag: 2\n", "'tof information flag' is 2");
     expect(fixture, GOOD "TOF information flag: 1\n",

@@ -480,7 +480,7 @@ static void test_interfile_refusals(void **state)
         {HEAD FLOATS SIZES "matrix size [2] := 2147483647\n", "voxels"},
         {HEAD FLOATS SIZES "matrix size [2] := 40000000\n!END OF INTERFILE :=\n", "is truncated"},
         {HEAD FLOATS SIZES "matrix size [4] := 2\n", "2 volumes"},
-        {HEAD FLOATS SIZES "number of time frames := 3\n", "number of time frames is 3"},
+        {HEAD FLOATS SIZES "number of time frames := 3\n", "'number of time frames' is 3"},
         {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := 0\n", "greater than 0"},
         {HEAD FLOATS SIZES "scaling factor (mm/pixel) [3] := nan\n", "must be a number"},
         {HEAD FLOATS SIZES "first pixel offset (mm) [1] := inf\n", "must be a number"},

@@ -26,7 +26,7 @@ static void test_refusals(void **state)
         {"number of dimensions := 5\n", "time of flight"},
         {"matrix axis label [5] := timing positions\n", "time of flight"},
         {"number of time frames := 2\n", "several time frames"},
-        {"number of detector layers := 2\n", "several time frames or detector layers"},
+        {"number of detector layers := 2\n", "several detector layers"},
         {"matrix axis label [1] := x\n", "no projection data as STIR"},
         {"matrix axis label [2] := view\n", "its axes must be"},
         {"Number of rings := 5\n", "gives 5 rings where even ring has 4"},

@@ -12,6 +12,40 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
+
+/* vDataFile.cc and iDataFilePET.cc of CASToR 3.1.1. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "data filename|number of events|data mode|scanner name|duration (s)|"
+     "attenuation correction flag|normalization correction flag|scatter correction flag|"
+     "random correction flag|coincidence kind flag|tof information flag|tof resolution (ps)|"
+     "list tof measurement range (ps)|list tof quantization bin size (ps)|"
+     "histo tof number of bins|histo tof bin size (ps)",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "data type", "PET|0", "only PET can be read"},
+    {LR_KEY_REFUSED, "maximum number of lines per event", "1",
+     "only events of one pair of crystals can be read"},
+    {LR_KEY_REFUSED, "poi capability", "0|-1|none|no",
+     "events with points of interaction or emission cannot be read"},
+    {LR_KEY_REFUSED, "poi correction flag", "0|none|no",
+     "events with points of interaction or emission cannot be read"},
+    {LR_KEY_REFUSED, "emission point flag", "0",
+     "events with points of interaction or emission cannot be read"},
+    {LR_KEY_WARNED, "gate duration (s)", "0", "events of all gates are taken together"},
+    {LR_KEY_WARNED, "calibration factor", "1", "images are counts, and are not multiplied by it"},
+    {LR_KEY_WARNED, "horizontal bed relative position (mm)", "0",
+     "images are where the scanner is: move them along z by it"},
+    {LR_KEY_WARNED, "maximum axial difference mm", "-1|0",
+     "pairs of crystals farther apart along the axis count as measured without counts: give the "
+     "scanner's max_ring_difference"},
+    {LR_KEY_IDLE, "start time (s)|isotope", NULL, NULL},
+};
+const struct lr_known_keys lr_castor_header_keys = {.format = "CASToR's data headers",
+                                                    .rows = known_keys,
+                                                    .count =
+                                                        sizeof(known_keys) / sizeof(known_keys[0]),
+                                                    .finds_parts = true};
 
 bool lr_castor_header_recognises(const struct lr_file_head *head)
 {
@@ -53,7 +87,7 @@ static lr_status flag(const struct lr_keyed_text *text, const char *key, bool *v
 static bool is_one_of(const char *word, const char *const *words)
 {
     for (; *words != NULL; words++) {
-        if (strcmp(word, *words) == 0) {
+        if (strcasecmp(word, *words) == 0) {
             return true;
         }
     }
@@ -64,14 +98,9 @@ static lr_status read_mode(const struct lr_keyed_text *text, struct lr_castor_he
 {
     static const char *const lists[] = {"list-mode", "listmode", "list", "0", NULL};
     static const char *const histograms[] = {"histogram", "histo", "1", NULL};
-    static const char *const pet[] = {"PET", "0", "", NULL};
     const struct lr_keyed_line *line = lr_keyed_text_find(text, "data mode");
-    const char *type = value_of(text, "data type");
     if (line == NULL) {
         return lr_keyed_text_error(text, NULL, "has no 'Data mode'");
-    }
-    if (!is_one_of(type, pet)) {
-        return lr_keyed_text_error(text, NULL, "data of type '%.40s': only PET can be read", type);
     }
     const bool is_list = is_one_of(line->value, lists);
     if (!is_list && !is_one_of(line->value, histograms)) {
@@ -112,40 +141,6 @@ static lr_status read_tof(const struct lr_keyed_text *text, struct lr_castor_hea
     return LR_OK;
 }
 
-/* Keys that begin with the word POI, with a value that is not all zeros and words. */
-static bool has_points(const struct lr_keyed_text *text)
-{
-    for (int k = 0; k < text->count; k++) {
-        const struct lr_keyed_line *line = &text->lines[k];
-        if (strncmp(line->key, "poi", 3) == 0 && (line->key[3] == ' ' || line->key[3] == '\0') &&
-            strpbrk(line->value, "123456789") != NULL) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What makes events longer in ways that are not read. */
-static lr_status check_rest(const struct lr_keyed_text *text)
-{
-    const struct lr_keyed_number range = {
-        .key = "maximum number of lines per event", .least = 1, .most = INT32_MAX};
-    int64_t lines = 1;
-    bool point = false;
-    LR_TRY(whole(text, range, &lines));
-    if (lines > 1) {
-        return lr_keyed_text_error(
-            text, NULL,
-            "events of up to %lld lines: only those of one pair of crystals can be read",
-            (long long)lines);
-    }
-    LR_TRY(flag(text, "emission point flag", &point));
-    return !point && !has_points(text)
-               ? LR_OK
-               : lr_keyed_text_error(
-                     text, NULL, "events with points of interaction or emission cannot be read");
-}
-
 static lr_status find_data(const struct lr_keyed_text *text, struct lr_castor_header *header)
 {
     const char *name = value_of(text, "data filename");
@@ -164,15 +159,14 @@ static lr_status read_header(const struct lr_keyed_text *text, struct lr_castor_
         return lr_keyed_text_error(text, NULL,
                                    "is no CASToR data header, a text with 'Data filename'");
     }
+    LR_TRY(lr_keyed_text_judge(text, &lr_castor_header_keys));
     snprintf(header->scanner, sizeof(header->scanner), "%.63s", value_of(text, "scanner name"));
     lr_clean_text(header->scanner);
     LR_TRY(whole(text, events, &header->num_events));
-    LR_TRY(number(text, "start time (s)", &header->start_s));
     LR_TRY(number(text, "duration (s)", &header->duration_s));
     LR_TRY(read_mode(text, header));
     LR_TRY(read_flags(text, header));
     LR_TRY(read_tof(text, header));
-    LR_TRY(check_rest(text));
     return find_data(text, header);
 }
 

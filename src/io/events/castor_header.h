@@ -6,6 +6,7 @@
 #define LR_IO_CASTOR_HEADER_H
 
 #include "io/files/file_head.h"
+#include "io/files/keyed_text.h"
 
 #include <lr/log.h>
 
@@ -18,11 +19,13 @@ struct lr_castor_header {
     char scanner[64];
     enum lr_castor_mode mode;
     int64_t num_events;
-    double start_s, duration_s;
+    double duration_s;
     bool has_attenuation, has_normalization, has_scatter, has_randoms, has_tof, has_kind;
     double tof_resolution_ps, tof_range_ps, tof_quantisation_ps, tof_bin_ps;
     int num_tof_bins; /* of a histogram, at least 1 */
 };
+
+extern const struct lr_known_keys lr_castor_header_keys;
 
 /* Whether the first bytes of a file look like such a header. */
 bool lr_castor_header_recognises(const struct lr_file_head *head);

@@ -15,6 +15,57 @@
 
 enum { MAX_NAME = 4096 };
 
+/* InterfileHeaderSiemens.cxx of STIR 6.2 and headers of a Biograph mMR. The scanner's lengths are those of the
+ * scanner that is named. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "name of data file|data format|data offset in bytes|"
+     "lm event and tag words format (bits)|axial compression|maximum ring difference|"
+     "number of projections|number of views|number of rings|number of tof time bins|"
+     "total listmode word counts",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "type of data", "PET", "only data of PET can be read"},
+    {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address",
+     "its words are taken for addresses of bins"},
+    {LR_KEY_WARNED, "pet data type", "Emission",
+     "its events are taken for coincidences of emitted photons"},
+    {LR_KEY_WARNED, "pet scanner type", "cylindrical",
+     "its crystals are taken to stand in full rings"},
+    {LR_KEY_WARNED, "patient orientation", "hfs",
+     "the axes of images are those of a patient who lies head first on the back: turn the image if "
+     "they are to be the patient's own"},
+    {LR_KEY_WARNED, "start horizontal bed position (mm)|bed zero offset (mm)", "0",
+     "images are where the scanner is: move them along z by it"},
+    {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
+     "images are where the scanner is: move them along y by it"},
+    {LR_KEY_WARNED, "gantry tilt angle (degrees)", "0", "images stand as the scanner does"},
+    {LR_KEY_WARNED, "septa state", "none|retracted|out",
+     "septa between rings are not computed: efficiencies have to hold what they stop"},
+    {LR_KEY_IDLE,
+     "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
+     "process status|data description|data set*|scan data type description|isotope name|"
+     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
+     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|"
+     "image relative start time (sec)|image duration (sec)|number of energy windows|"
+     "energy window lower level*|energy window upper level*|energy window pair|comment|"
+     "originating system|radiopharmaceutical|relative time of tracer injection (sec)|"
+     "tracer activity at time of injection (bq)|injected volume (ml)|tracer injection date*|"
+     "tracer injection time*|horizontal bed translation|end horizontal bed position (mm)|"
+     "coincidence window width (ns)|transaxial fov diameter (cm)|distance between rings (cm)|"
+     "gantry crystal radius (cm)|bin size (cm)|tof mashing factor|number of segments|"
+     "segment table|number of buckets|bucket singles rate|total number of singles blocks|"
+     "singles polling method|singles polling interval (sec)|singles scale factor|"
+     "timing tagwords interval (msec)|time sync|preset type|preset value|preset unit|"
+     "decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
+     "total net trues|image duration from timing tags (msec)|gim loss fraction|"
+     "pdr loss fraction|detector block singles|listmode header file|listmode data file|"
+     "compressor version",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_siemens_keys = {.format = "Siemens' headers of list mode",
+                                              .rows = known_keys,
+                                              .count = sizeof(known_keys) / sizeof(known_keys[0])};
+
 static const struct lr_siemens_header empty = {NULL, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 /* --- one file --- */
@@ -75,7 +126,10 @@ static lr_status read_named(const char *path, struct lr_siemens_header *header, 
 {
     struct lr_interfile file;
     LR_TRY(lr_interfile_read(&file, path, log));
-    const lr_status status = take_header(&file, header);
+    lr_status status = take_header(&file, header);
+    if (status == LR_OK) {
+        status = lr_keyed_text_judge(&file.text, &lr_siemens_keys);
+    }
     if (status == LR_OK) {
         header->path = file.path;
         file.path = NULL;

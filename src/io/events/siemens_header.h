@@ -5,6 +5,8 @@
 #ifndef LR_IO_SIEMENS_HEADER_H
 #define LR_IO_SIEMENS_HEADER_H
 
+#include "io/files/keyed_text.h"
+
 #include <lr/log.h>
 
 /* What a header says of the words; -1 where it says nothing. */
@@ -14,6 +16,8 @@ struct lr_siemens_header {
     int64_t bins, views, rings; /* tangential bins, views of a sinogram, crystal rings */
     int64_t tof_bins, offset_bytes, num_words;
 };
+
+extern const struct lr_known_keys lr_siemens_keys;
 
 /* Reads the header at `path`, or, where that is NULL, the one beside the events: EVENTS.hdr, or the
  * one file of that folder with ".hdr" in its name whose `name of data file` is the events'. Finding

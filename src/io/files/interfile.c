@@ -60,8 +60,9 @@ bool lr_interfile_is(const char *value, const char *word)
                (isblank((unsigned char)value[1]) || value[1] == '\0')) {
             value++;
         }
-        if (tolower((unsigned char)*value) != tolower((unsigned char)*word) || *word == '\0') {
-            return *value == *word;
+        const int letter = isblank((unsigned char)*value) ? ' ' : tolower((unsigned char)*value);
+        if (letter != tolower((unsigned char)*word) || *word == '\0') {
+            return letter == *word;
         }
     }
 }

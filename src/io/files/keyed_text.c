@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "io/files/c_locale.h"
 #include "io/files/regular_file.h"
 
 #include <ctype.h>
@@ -13,6 +14,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 enum { MAX_LINE = 1 << 16 };
@@ -143,7 +145,8 @@ static int count_lines(const char *bytes)
 
 static void cut_comment(char *line, const struct lr_keyed_dialect *dialect)
 {
-    char *comment = dialect->is_interfile ? line : strchr(line, dialect->comment);
+    char *comment =
+        dialect->is_interfile ? line + strspn(line, " \t") : strchr(line, dialect->comment);
     if (comment != NULL && *comment == dialect->comment) {
         *comment = '\0';
     }
@@ -289,6 +292,102 @@ lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_
     }
     return lr_error(text->log, LR_BAD_INPUT, "%s:%d: %s", text->path, line->number, sentence);
 }
+
+/* --- keys of a format --- */
+
+/* The row with that key, or else that of the longest key which it contains where such count. */
+static const struct lr_known_key *find_known(const struct lr_known_keys *known, const char *key)
+{
+    const struct lr_known_key *found = NULL;
+    size_t longest = 0;
+    for (int k = 0; k < known->count; k++) {
+        for (const char *own = known->rows[k].keys; own != NULL; own = strchr(own, '|')) {
+            own += *own == '|';
+            const size_t length = strcspn(own, "*|");
+            if (strncasecmp(key, own, length) == 0 && (own[length] == '*' || key[length] == '\0')) {
+                return &known->rows[k];
+            }
+            for (const char *at = key; known->finds_parts && length > longest && *at != '\0';
+                 at++) {
+                if (strncasecmp(at, own, length) == 0) {
+                    found = &known->rows[k];
+                    longest = length;
+                }
+            }
+        }
+    }
+    return found;
+}
+
+static bool is_usual(const char *value, const char *usual)
+{
+    for (value += strspn(value, " \t{,"); *value != '\0' && *value != '}';) {
+        const size_t length = strcspn(value, ",}");
+        char *end = NULL;
+        const double number = strtod(value, &end);
+        const bool is_number =
+            end != value && (end == value + length || isspace((unsigned char)*end));
+        bool found = false;
+        for (const char *word = usual; word != NULL && !found; word = strchr(word, '|')) {
+            word += *word == '|';
+            const size_t letters = strcspn(word, "|");
+            found = letters == 0 ? false
+                    : is_number
+                        ? isdigit((unsigned char)word[letters - 1]) && strtod(word, NULL) == number
+                        : strncasecmp(value, word, letters) == 0 &&
+                              strspn(value + letters, " \t") + letters == length;
+        }
+        if (!found) {
+            return false;
+        }
+        value += length;
+        value += strspn(value, " \t,");
+    }
+    return true;
+}
+
+lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known)
+{
+    enum { MOST_NAMED = 6 };
+    char names[512] = "";
+    int unknown = 0;
+    lr_status status = LR_OK;
+    const struct lr_c_locale locale = lr_c_locale_enter();
+    for (int n = 0; n < text->count && status == LR_OK; n++) {
+        const struct lr_keyed_line *line = &text->lines[n];
+        const struct lr_known_key *found =
+            line->value[0] != '\0' ? find_known(known, line->key) : NULL;
+        if (found == NULL) {
+            if (line->value[0] != '\0' &&
+                (known->beside == NULL || find_known(known->beside, line->key) == NULL) &&
+                unknown++ < MOST_NAMED) {
+                const size_t used = strlen(names);
+                snprintf(names + used, sizeof(names) - used, "%s'%.60s' (line %d)",
+                         used > 0 ? ", " : "", line->key, line->number);
+            }
+        } else if (found->outcome >= LR_KEY_WARNED && !is_usual(line->value, found->usual)) {
+            if (found->outcome == LR_KEY_REFUSED) {
+                status = lr_keyed_text_error(text, line, "'%s' is %.40s: %s", line->key,
+                                             line->value, found->meaning);
+            } else {
+                lr_warn(text->log, "%s:%d: '%s' is %.40s: %s", text->path, line->number, line->key,
+                        line->value, found->meaning);
+            }
+        }
+    }
+    lr_c_locale_leave(locale);
+    if (unknown > 0 && status == LR_OK) {
+        char more[48] = "";
+        snprintf(more, unknown > MOST_NAMED ? sizeof(more) : 1, " and %d more",
+                 unknown - MOST_NAMED);
+        lr_warn(text->log,
+                "%s: keys that %s do not have are passed over: %s%s; check their spelling",
+                text->path, known->format, names, more);
+    }
+    return status;
+}
+
+/* --- elements --- */
 
 /* Where element `index` begins; the last one when there are fewer. */
 static const char *element(const char *value, int index)

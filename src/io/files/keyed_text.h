@@ -75,6 +75,35 @@ lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
 /* Warns where a header without an end of its own lacks the key that should be its last. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
+/* What becomes of a key of a format's own documentation. */
+enum lr_key_outcome {
+    LR_KEY_READ,    /* read, or compared with what is read */
+    LR_KEY_IDLE,    /* changes neither what was measured nor where */
+    LR_KEY_WARNED,  /* a value beside the usual ones is a warning */
+    LR_KEY_REFUSED, /* a value beside the usual ones is an error */
+};
+
+/* Keys, or values, are separated by '|'. */
+struct lr_known_key {
+    enum lr_key_outcome outcome;
+    const char *keys;    /* as lr_keyed_line has them; a '*' at the end stands for any end */
+    const char *usual;   /* words or numbers that change nothing; of lists each element is one */
+    const char *meaning; /* of any other value: the end of a sentence */
+};
+
+/* All keys that a reader knows; docs/formats/keys.md is printed from these tables. */
+struct lr_known_keys {
+    const char *format; /* "CASToR's .geom files" */
+    const struct lr_known_key *rows;
+    int count;
+    bool finds_parts; /* a line has the key that its own contains, as for CASToR */
+    const struct lr_known_keys *beside; /* keys that another reader of the same file judges */
+};
+
+/* Tells what the table says of the lines that have values, and once of keys that it does not have.
+ * errors: LR_BAD_INPUT, with file, line and key, for a refused value. */
+lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_known_keys *known);
+
 /* Logs "file:line: sentence"; line NULL = the file. Evaluates to LR_BAD_INPUT. */
 lr_status lr_keyed_text_error(const struct lr_keyed_text *text, const struct lr_keyed_line *line,
                               const char *format, ...) LR_PRINTF(3, 4);

@@ -5,6 +5,7 @@
 #ifndef LR_IO_IMAGE_FORMATS_H
 #define LR_IO_IMAGE_FORMATS_H
 
+#include "io/files/keyed_text.h"
 #include "io/files/number_type.h"
 #include "io/files/output.h"
 
@@ -26,6 +27,8 @@ extern const struct lr_image_format
     lr_image_interfile; /* .hv + .v of STIR, .hdr + .img of CASToR */
 extern const struct lr_image_format lr_image_metaimage; /* .mhd + .raw, .mha */
 extern const struct lr_image_format lr_image_npy;       /* .npy; without a grid only written */
+
+extern const struct lr_known_keys lr_interfile_image_keys, lr_metaimage_keys;
 
 /* A header as STIR writes it for an image on `grid` whose voxels are in the file data_name. room:
  * 8 KiB and the name's length suffice. */

@@ -28,6 +28,70 @@
 
 enum { header_room = 4096 };
 
+/* InterfileHeader.cxx and InterfileHeaderSiemens.cxx of STIR 6.2, oInterfileIO.cc of CASToR 3.1.1, and what is in
+ * headers of Siemens and GATE. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "name of data file|imagedata byte order|image data byte order|number format|"
+     "number of bytes per pixel|matrix size|matrix axis label|data offset in bytes|"
+     "data starting block|version of keys|sms-mi header name space|scaling factor (mm/pixel)|"
+     "scale factor (mm/pixel)|first pixel offset (mm)|origin (mm)|offset|number of slices|"
+     "number of images|total number of images|slice thickness (pixels)|"
+     "centre-centre slice separation (pixels)|center-center slice separation (pixels)|"
+     "image scaling factor|quantification units|rescale slope|data rescale slope|"
+     "rescale intercept|data rescale intercept|data rescale offset",
+     NULL, NULL},
+    {LR_KEY_REFUSED,
+     "number of time frames|number of frame groups|number of time windows|"
+     "number of respiratory gates|number of cardiac gates|number of image data types|"
+     "total number of data sets",
+     "0|1", "split it and give one image"},
+    {LR_KEY_REFUSED, "slice orientation", "transverse|transaxial|axial|unknown|0",
+     "only transverse slices can be read: reformat it"},
+    {LR_KEY_REFUSED, "data compression", "none", "save it without compression"},
+    {LR_KEY_REFUSED, "data encode", "none", "save its voxels as plain binary numbers"},
+    {LR_KEY_WARNED, "pet data type", "Image", "its numbers are taken for voxels"},
+    {LR_KEY_WARNED, "process status", "Reconstructed", "its numbers are taken for voxels"},
+    {LR_KEY_WARNED, "number of dimensions", "3", "its first three axes are read"},
+    {LR_KEY_WARNED, "image scale factor", "1", "voxels are not multiplied by it"},
+    {LR_KEY_WARNED, "calibration factor", "1|0|-1", "voxels are not multiplied by it"},
+    {LR_KEY_WARNED, "patient orientation", "hfs|head_in|head in|unknown|0",
+     "the axes are taken for those of HFS, head first on the back: turn the image if they are the "
+     "patient's own"},
+    {LR_KEY_WARNED, "patient rotation", "supine|unknown|0",
+     "the axes are taken for those of HFS, head first on the back: turn the image if they are the "
+     "patient's own"},
+    {LR_KEY_WARNED, "gantry tilt angle (degrees)|gantry rotation (degrees)", "0",
+     "the image is taken to stand upright"},
+    {LR_KEY_WARNED, "gantry offset (mm)|x-offset (mm)|y-offset (mm)", "0",
+     "the image is taken to be where the scanner is: move it by that"},
+    {LR_KEY_WARNED, "horizontal bed relative position (mm)|start horizontal bed position (mm)", "0",
+     "the image is taken to be where the scanner is: move it along z by that"},
+    {LR_KEY_WARNED, "start vertical bed position (mm)", "0",
+     "the image is taken to be where the scanner is: move it along y by that"},
+    {LR_KEY_IDLE,
+     "sms-mi version number|study date*|study time*|patient name|patient id|data format|"
+     "data description|data set*|scan data type description|image data type description|"
+     "index nesting level|isotope name|isotope gamma halflife (sec)|isotope branching factor|"
+     "number of radionuclides|radionuclide name|radionuclide halflife (sec)|"
+     "radionuclide branching factor|image relative start time (sec)|image duration (sec)|"
+     "number of energy windows|energy window lower level*|energy window upper level*|"
+     "energy window pair|maximum pixel count|minimum pixel count|comment|originating system|"
+     "imaging modality|type of data|study duration (sec)|image start time (sec)|"
+     "pause between frame groups (sec)|horizontal bed translation|end horizontal bed position "
+     "(mm)|radiopharmaceutical|relative time of tracer injection (sec)|tracer*|injected volume "
+     "(ml)|decay correction*|method of*|scatter fraction*|pet scanner "
+     "type|reconstruction*|number of iterations|number of "
+     "subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
+     "number of images in*|number of detector heads|number of projections|extent of rotation|"
+     "program author|program version|program date",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_interfile_image_keys = {.format = "Interfile images",
+                                                      .rows = known_keys,
+                                                      .count = sizeof(known_keys) /
+                                                               sizeof(known_keys[0])};
+
 /* --- reading --- */
 
 static bool is_siemens(const struct lr_interfile *file)
@@ -48,29 +112,11 @@ static bool is_castor(const struct lr_interfile *file)
 /* What is no single image. */
 static lr_status check_kind(const struct lr_interfile *file)
 {
-    const char *lies = lr_interfile_text(file, "patient orientation", 0);
-    if (is_siemens(file) && lies != NULL && !lr_interfile_is(lies, "hfs")) {
-        lr_warn(
-            file->log,
-            "%s: its patient lies %.16s, and the axes are taken for those of HFS, head first on "
-            "the back: turn the image if they are the patient's own",
-            file->path, lies);
-    }
-    static const char *const repeats[] = {"number of time frames", "number of respiratory gates",
-                                          "number of cardiac gates", "number of image data types"};
     const char *label = lr_interfile_text(file, "matrix axis label", 1);
     if (label != NULL && strcasecmp(label, "x") != 0) {
         return lr_error(file->log, LR_BAD_INPUT,
                         "%s: its first axis is '%.64s': it holds no image with the axes x, y, z",
                         file->path, label);
-    }
-    for (size_t k = 0; k < sizeof(repeats) / sizeof(repeats[0]); k++) {
-        int64_t number = 1;
-        LR_TRY(lr_interfile_integer(file, repeats[k], 0, &number));
-        if (number > 1) {
-            return lr_error(file->log, LR_BAD_INPUT, "%s: %s is %lld: split it and give one image",
-                            file->path, repeats[k], (long long)number);
-        }
     }
     int64_t fourth = 1;
     LR_TRY(lr_interfile_integer(file, "matrix size", 4, &fourth));
@@ -80,22 +126,34 @@ static lr_status check_kind(const struct lr_interfile *file)
                                   (long long)fourth);
 }
 
-/* Sizes, voxel edges and offsets by the keys of axis f; offset_mm stays where there is none. */
+/* Sizes, voxel edges and offsets by the keys of axis f; offset_mm is NaN where there is none. */
 static lr_status read_axis(const struct lr_interfile *file, int f, int *size, double *voxel_mm,
                            double *offset_mm)
 {
     int64_t number = 0;
     *voxel_mm = 0.0;
+    *offset_mm = NAN;
     if (f == 2) {
         /* Interfile 3.3 counts slices. GATE reads and writes their thickness in mm, whatever the key says. */
         LR_TRY(lr_interfile_integer(file, "total number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of images", 0, &number));
         LR_TRY(lr_interfile_integer(file, "number of slices", 0, &number));
         LR_TRY(lr_interfile_number(file, "slice thickness (pixels)", 0, voxel_mm));
+        double apart_mm = *voxel_mm;
+        LR_TRY(lr_interfile_number(file, "centre-centre slice separation (pixels)", 0, &apart_mm));
+        LR_TRY(lr_interfile_number(file, "center-center slice separation (pixels)", 0, &apart_mm));
+        if (*voxel_mm > 0.0 && fabs(apart_mm - *voxel_mm) > 1e-4 * *voxel_mm) {
+            return lr_error(file->log, LR_BAD_INPUT,
+                            "%s: its slices are %g thick and %g from centre-centre: resample it to "
+                            "slices that touch",
+                            file->path, *voxel_mm, apart_mm);
+        }
     }
     LR_TRY(lr_interfile_integer(file, "matrix size", f + 1, &number));
     LR_TRY(lr_interfile_number(file, "scale factor (mm/pixel)", f + 1, voxel_mm)); /* Siemens */
     LR_TRY(lr_interfile_number(file, "scaling factor (mm/pixel)", f + 1, voxel_mm));
+    LR_TRY(lr_interfile_number(file, "offset", f + 1, offset_mm)); /* CASToR */
+    LR_TRY(lr_interfile_number(file, "origin (mm)", f + 1, offset_mm));
     LR_TRY(lr_interfile_number(file, "first pixel offset (mm)", f + 1, offset_mm));
     if (number < 1 || number > INT32_MAX) {
         return lr_error(file->log, LR_BAD_INPUT,
@@ -122,9 +180,10 @@ static lr_status find_layout(const struct lr_interfile *file, struct lr_image_la
     const bool castor = is_castor(file);
     struct lr_image_place place = {.path = file->path, .field = "scaling factors"};
     for (int f = 0; f < 3; f++) {
-        double voxel_mm, offset_mm = 0.0;
-        const bool given = lr_interfile_text(file, "first pixel offset (mm)", f + 1) != NULL;
+        double voxel_mm, offset_mm;
         LR_TRY(read_axis(file, f, &place.size[f], &voxel_mm, &offset_mm));
+        const bool given = !isnan(offset_mm);
+        offset_mm = given ? offset_mm : 0.0;
         const double half_mm = 0.5 * (place.size[f] - 1) * voxel_mm;
         if (castor) {
             const double sign = f == 0 ? -1.0 : 1.0;
@@ -151,29 +210,28 @@ static lr_status read_factor(const struct lr_interfile *file, const char *key, i
     return lr_interfile_number(file, key, index, factor);
 }
 
+/* Each dialect has factors of its own; "quantification units" is another name of STIR's, and a further factor of
+ * CASToR's. */
 static lr_status read_scale(const struct lr_interfile *file, struct lr_voxels *voxels)
 {
-    double units = 1.0;
+    static const char *const slopes[] = {"rescale slope", "data rescale slope"};
+    static const char *const intercepts[] = {"rescale intercept", "data rescale intercept",
+                                             "data rescale offset"};
+    double units = 1.0, factor = 1.0;
     voxels->slope = 1.0;
     voxels->intercept = 0.0;
     LR_TRY(read_factor(file, "quantification units", 0, &units));
-    if (is_castor(file)) {
-        LR_TRY(read_factor(file, "rescale slope", 0, &voxels->slope));
-        LR_TRY(read_factor(file, "data rescale slope", 0, &voxels->slope));
-        LR_TRY(read_factor(file, "rescale intercept", 0, &voxels->intercept));
-        LR_TRY(read_factor(file, "data rescale offset", 0, &voxels->intercept));
-        voxels->slope *= units;
-        return LR_OK;
-    }
-    for (int index = 0; index < 2; index++) {
-        const char *factor = lr_interfile_text(file, "image scaling factor", index);
-        if (factor != NULL && *factor != '{') { /* a list is one factor a plane */
-            LR_TRY(read_factor(file, "image scaling factor", index, &voxels->slope));
+    for (int k = 0; k < 2; k++) {
+        LR_TRY(read_factor(file, slopes[k], 0, &voxels->slope));
+        const char *text = lr_interfile_text(file, "image scaling factor", k);
+        if (text != NULL && *text != '{') { /* a list is one factor a plane */
+            LR_TRY(read_factor(file, "image scaling factor", k, &factor));
         }
     }
-    if (voxels->slope == 1.0) {
-        voxels->slope = units; /* another name of the same factor */
+    for (int k = 0; k < 3; k++) {
+        LR_TRY(read_factor(file, intercepts[k], 0, &voxels->intercept));
     }
+    voxels->slope *= is_castor(file) || factor == 1.0 ? factor * units : factor;
     return LR_OK;
 }
 
@@ -186,6 +244,7 @@ static lr_status read_header(const struct lr_interfile *file, struct lr_voxels *
                         file->path);
     }
     LR_TRY(check_kind(file));
+    LR_TRY(lr_keyed_text_judge(&file->text, &lr_interfile_image_keys));
     LR_TRY(find_layout(file, layout));
     LR_TRY(lr_interfile_number_type(file, &voxels->type, &voxels->offset_bytes));
     LR_TRY(read_scale(file, voxels));
@@ -200,7 +259,7 @@ static lr_status scale_planes(const struct lr_interfile *file, lr_image *image)
     const int64_t plane = (int64_t)size[0] * size[1];
     for (int index = 0; index < 2; index++) {
         const char *at = lr_interfile_text(file, "image scaling factor", index);
-        if (at == NULL || *at != '{' || is_castor(file)) {
+        if (at == NULL || *at != '{') {
             continue;
         }
         const struct lr_c_locale locale = lr_c_locale_enter();

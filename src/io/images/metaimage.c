@@ -21,14 +21,43 @@
 
 enum { MAX_HEADER = 65536 };
 
+/* metaObject.cxx and metaImage.cxx of MetaIO; ITK, too, leaves out what is idle. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|Orientation|"
+     "Rotation|ElementType|ElementByteOrderMSB|BinaryDataByteOrderMSB|HeaderSize|ElementDataFile",
+     NULL, NULL},
+    {LR_KEY_REFUSED, "ObjectType", "Image", "only images can be read"},
+    {LR_KEY_REFUSED, "CompressedData", "False|F|0",
+     "it is compressed: save it as plain, uncompressed binary numbers"},
+    {LR_KEY_REFUSED, "BinaryData", "True|T|1",
+     "it is written as text: save it as plain, uncompressed binary numbers"},
+    {LR_KEY_REFUSED, "ElementNumberOfChannels", "1",
+     "it is an image of several channels: save one of them"},
+    {LR_KEY_REFUSED, "ElementToIntensityFunctionSlope", "1",
+     "it is stored in units of its own: save its values"},
+    {LR_KEY_REFUSED, "ElementToIntensityFunctionOffset", "0",
+     "it is stored in units of its own: save its values"},
+    {LR_KEY_REFUSED, "HeaderSizePerSlice", "0", "its slices lie apart: save them as one block"},
+    {LR_KEY_WARNED, "DistanceUnits", "mm|?", "lengths are taken for mm"},
+    {LR_KEY_IDLE,
+     "ObjectSubType|Comment|Name|ID|ParentID|Color|CompressedDataSize|CompressionLevel|"
+     "TransformType|CenterOfRotation|AnatomicalOrientation|Modality|SequenceID|ElementMin|"
+     "ElementMax|ElementNBits|AcquisitionDate",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_metaimage_keys = {.format = "MetaImage headers",
+                                                .rows = known_keys,
+                                                .count =
+                                                    sizeof(known_keys) / sizeof(known_keys[0])};
+
 /* What a header says. */
 struct meta {
     const char *path;
     const lr_log *log;
-    int64_t dims, size[3], header_bytes, channels;
-    double spacing_mm[3], offset_mm[3], matrix[9], slope, intercept;
+    int64_t dims, size[3], header_bytes;
+    double spacing_mm[3], element_mm[3], offset_mm[3], matrix[9];
     struct lr_number_type type;
-    bool compressed, ascii;
     char type_name[64];
     char *data_name;    /* owned; NULL = in the same file */
     int64_t local_data; /* where they begin then */
@@ -105,7 +134,6 @@ static bool is_one_of(const char *key, const char *a, const char *b, const char 
            (c != NULL && strcasecmp(key, c) == 0);
 }
 
-/* Keys that do not matter are passed over. */
 static bool take_geometry(struct meta *meta, const char *key, const char *value)
 {
     if (is_one_of(key, "NDims", NULL, NULL)) {
@@ -116,6 +144,9 @@ static bool take_geometry(struct meta *meta, const char *key, const char *value)
     }
     if (is_one_of(key, "ElementSpacing", NULL, NULL)) {
         return meta->dims != 3 || scan_numbers(value, 3, meta->spacing_mm);
+    }
+    if (is_one_of(key, "ElementSize", NULL, NULL)) { /* where there is no spacing */
+        return meta->dims != 3 || scan_numbers(value, 3, meta->element_mm);
     }
     if (is_one_of(key, "Offset", "Position", "Origin")) {
         return meta->dims != 3 || scan_numbers(value, 3, meta->offset_mm);
@@ -128,32 +159,14 @@ static bool take_geometry(struct meta *meta, const char *key, const char *value)
 
 static bool take_content(struct meta *meta, const char *key, const char *value)
 {
-    bool binary = true;
     if (is_one_of(key, "ElementType", NULL, NULL)) {
         return scan_type(meta, value);
     }
     if (is_one_of(key, "ElementByteOrderMSB", "BinaryDataByteOrderMSB", NULL)) {
         return scan_flag(value, &meta->type.big_endian);
     }
-    if (is_one_of(key, "CompressedData", NULL, NULL)) {
-        return scan_flag(value, &meta->compressed);
-    }
-    if (is_one_of(key, "BinaryData", NULL, NULL)) {
-        const bool good = scan_flag(value, &binary);
-        meta->ascii = !binary;
-        return good;
-    }
     if (is_one_of(key, "HeaderSize", NULL, NULL)) {
         return scan_whole(value, 1, &meta->header_bytes) && meta->header_bytes >= -1;
-    }
-    if (is_one_of(key, "ElementNumberOfChannels", NULL, NULL)) {
-        return scan_whole(value, 1, &meta->channels);
-    }
-    if (is_one_of(key, "ElementToIntensityFunctionSlope", NULL, NULL)) {
-        return scan_numbers(value, 1, &meta->slope);
-    }
-    if (is_one_of(key, "ElementToIntensityFunctionOffset", NULL, NULL)) {
-        return scan_numbers(value, 1, &meta->intercept);
     }
     return true;
 }
@@ -161,7 +174,7 @@ static bool take_content(struct meta *meta, const char *key, const char *value)
 /* --- header --- */
 
 /* Parses lines up to ElementDataFile, which is always the last. */
-static lr_status parse(struct meta *meta, char *text)
+static lr_status parse(struct meta *meta, char *text, struct lr_keyed_text *lines)
 {
     for (char *line = text; line != NULL && *line != '\0';) {
         char *end = strchr(line, '\n');
@@ -180,10 +193,16 @@ static lr_status parse(struct meta *meta, char *text)
         for (size_t k = strlen(value); k > 0 && strchr(" \t\r", value[k - 1]) != NULL;) {
             value[--k] = '\0';
         }
+        lines->lines[lines->count] = (struct lr_keyed_line){line, value, lines->count + 1, 0};
+        lines->count++;
         if (strcasecmp(line, "ElementDataFile") == 0) {
+            if (isnan(meta->spacing_mm[0])) {
+                memcpy(meta->spacing_mm, meta->element_mm, sizeof(meta->spacing_mm));
+            }
             meta->local_data = next - text;
             meta->data_name = lr_copy_string(value, meta->log);
-            return meta->data_name != NULL ? LR_OK : LR_FAILED;
+            return meta->data_name != NULL ? lr_keyed_text_judge(lines, &lr_metaimage_keys)
+                                           : LR_FAILED;
         }
         if (!take_geometry(meta, line, value) || !take_content(meta, line, value)) {
             return damaged(meta, line, value);
@@ -208,16 +227,6 @@ static lr_status check(const struct meta *meta)
                             (long long)meta->size[f], f + 1);
         }
     }
-    if (meta->compressed || meta->ascii || meta->channels != 1 || meta->slope != 1.0 ||
-        meta->intercept != 0.0) {
-        return lr_error(meta->log, LR_BAD_INPUT,
-                        "%s is %s: save it as plain, uncompressed binary numbers, one a voxel",
-                        meta->path,
-                        meta->compressed      ? "compressed"
-                        : meta->ascii         ? "written as text"
-                        : meta->channels != 1 ? "an image of several channels"
-                                              : "stored in units of its own");
-    }
     if (!lr_number_type_is_valid(&meta->type)) {
         return lr_error(meta->log, LR_BAD_INPUT,
                         "%s holds numbers of the type '%s': convert them to MET_FLOAT", meta->path,
@@ -235,24 +244,27 @@ static lr_status read_meta(struct meta *meta, const char *path, const lr_log *lo
 {
     *meta = (struct meta){.path = path,
                           .log = log,
-                          .channels = 1,
-                          .slope = 1.0,
-                          .spacing_mm = {1.0, 1.0, 1.0},
+                          .spacing_mm = {NAN, NAN, NAN},
+                          .element_mm = {1.0, 1.0, 1.0},
                           .matrix = {1, 0, 0, 0, 1, 0, 0, 0, 1}};
     char *text = lr_alloc(MAX_HEADER + 1, 1, "a header", log);
-    FILE *file = text != NULL ? lr_file_open(path, "the image ", log) : NULL;
-    lr_status status = text == NULL ? LR_FAILED : file == NULL ? LR_BAD_INPUT : LR_OK;
+    struct lr_keyed_text lines = {.path = path, .log = log};
+    lines.lines = lr_alloc(MAX_HEADER / 2, sizeof(*lines.lines), "a header", log);
+    const bool has_room = text != NULL && lines.lines != NULL;
+    FILE *file = has_room ? lr_file_open(path, "the image ", log) : NULL;
+    lr_status status = !has_room ? LR_FAILED : file == NULL ? LR_BAD_INPUT : LR_OK;
     if (status == LR_OK) {
         const size_t got = fread(text, 1, MAX_HEADER, file);
         text[got] = '\0';
         const struct lr_c_locale locale = lr_c_locale_enter();
-        status = parse(meta, text);
+        status = parse(meta, text, &lines);
         lr_c_locale_leave(locale);
     }
     if (file != NULL) {
         fclose(file);
     }
     free(text);
+    free(lines.lines);
     if (status == LR_OK) {
         status = check(meta);
     }

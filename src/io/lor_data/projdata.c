@@ -257,7 +257,7 @@ static lr_status check_corrections(const struct draft *draft)
 
 static lr_status check_kind(const struct draft *draft)
 {
-    int64_t frames = 1, layers = 1;
+    int64_t layers = 1;
     if (!draft->file->text.has_start) {
         return refuse(draft, "does not begin with '!INTERFILE', so it is no Interfile header");
     }
@@ -268,12 +268,11 @@ static lr_status check_kind(const struct draft *draft)
     }
     LR_TRY(check_tof(draft));
     LR_TRY(check_corrections(draft));
-    LR_TRY(lr_interfile_integer(draft->file, "number of time frames", 0, &frames));
     LR_TRY(lr_interfile_integer(draft->file, "number of detector layers", 0, &layers));
-    if (frames > 1 || layers > 1) {
-        return refuse(draft, "has several time frames or detector layers: give one of them");
+    if (layers > 1) {
+        return refuse(draft, "has several detector layers: give one of them");
     }
-    return LR_OK;
+    return lr_keyed_text_judge(&draft->file->text, &lr_stir_data_keys);
 }
 
 /* --- the scanner --- */

@@ -23,6 +23,29 @@
 static const double degree = 3.14159265358979323846 / 180;
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR scanner file", false};
 
+/* sScannerManager.cc and iScannerPET.cc of CASToR 3.1.1; what is idle says how images look. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
+    {LR_KEY_READ,
+     "scanner name|number of elements|number of layers|scanner radius|number of rsectors|"
+     "number of rsectors axial|rsector gap axial|rsectors first angle|rsectors angular span|"
+     "rsectors nbzshift|rsectors zshift|rotation direction|number of modules transaxial|"
+     "number of modules axial|module gap transaxial|module gap axial|"
+     "number of submodules transaxial|number of submodules axial|submodule gap transaxial|"
+     "submodule gap axial|number of crystals transaxial|number of crystals axial|"
+     "crystal gap transaxial|crystal gap axial|crystals size trans|crystals size axial|"
+     "crystals size depth|mean depth of interaction|min angle difference",
+     NULL, NULL},
+    {LR_KEY_IDLE,
+     "description|voxels number transaxial|voxels number axial|field of view transaxial|"
+     "field of view axial|multiple bed displacement|layers material|number of rings in scanner",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_geom_keys = {.format = "CASToR's .geom files",
+                                           .rows = known_keys,
+                                           .count = sizeof(known_keys) / sizeof(known_keys[0]),
+                                           .finds_parts = true};
+
 enum { MAX_SHIFTS = 4096 };
 
 /* From the smallest unit to the largest: crystals, submodules, modules, rsectors. */
@@ -274,7 +297,8 @@ lr_scanner *lr_geom_read(const char *path, const lr_log *log)
         lr_error(log, LR_FAILED, "no memory for a CASToR scanner file");
         return NULL;
     }
-    if (lr_keyed_text_read(&draft->text, path, &dialect, log) == LR_OK) {
+    if (lr_keyed_text_read(&draft->text, path, &dialect, log) == LR_OK &&
+        lr_keyed_text_judge(&draft->text, &lr_geom_keys) == LR_OK) {
         lr_keyed_text_miss(&draft->text, "field of view axial");
         scanner = build(draft);
     }

@@ -24,6 +24,25 @@
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
+/* As in castor_geom.c; places and radii are the table's. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
+    {LR_KEY_READ,
+     "scanner name|number of elements|number of layers|number of crystals in layer|"
+     "crystals size trans|crystals size axial|crystals size depth|mean depth of interaction|"
+     "min angle difference",
+     NULL, NULL},
+    {LR_KEY_IDLE, "scanner radius", NULL, NULL},
+    {LR_KEY_IDLE,
+     "description|voxels number transaxial|voxels number axial|field of view transaxial|"
+     "field of view axial|multiple bed displacement|layers material|number of rings in scanner",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_hscan_keys = {.format = "CASToR's .hscan files",
+                                            .rows = known_keys,
+                                            .count = sizeof(known_keys) / sizeof(known_keys[0]),
+                                            .finds_parts = true};
+
 enum { MAX_LAYERS = LR_MAX_LAYERS, ROW_BYTES = 24 };
 
 /* Mean cosine between orientations and ways to neighbours. */
@@ -303,7 +322,8 @@ lr_scanner *lr_hscan_read(const char *path, const lr_log *log)
             : lr_copy_string(path, log);
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
-    if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK) {
+    if (header != NULL && lr_keyed_text_read(&draft.text, header, &dialect, log) == LR_OK &&
+        lr_keyed_text_judge(&draft.text, &lr_hscan_keys) == LR_OK) {
         lr_keyed_text_miss(&draft.text, "field of view axial");
         scanner = build(&draft);
     }

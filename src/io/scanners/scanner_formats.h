@@ -7,6 +7,7 @@
 #define LR_IO_SCANNER_FORMATS_H
 
 #include "io/files/file_head.h"
+#include "io/files/keyed_text.h"
 
 #include <lr/crystals.h>
 #include <lr/doctor.h>
@@ -48,6 +49,10 @@ lr_scanner *lr_stir_map_read(const char *path, const lr_log *log);
 lr_scanner *lr_stir_map_build(const char *path, const lr_crystal_list *given);
 
 /* The scanner block of STIR's projection-data headers. Memory: that of the crystals described. */
+/* Keys of scanners' files; projection data judge those beside the scanner. */
+extern const struct lr_known_keys lr_geom_keys, lr_hscan_keys, lr_stir_scanner_keys,
+    lr_stir_data_keys;
+
 bool lr_stir_header_recognises(const struct lr_file_head *head);
 lr_scanner *lr_stir_header_read(const char *path, const lr_log *log);
 

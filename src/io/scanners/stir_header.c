@@ -21,7 +21,7 @@
 
 static const double pi = 3.14159265358979323846;
 static const double usual_depth_mm = 20;
-static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", false};
+static const struct lr_keyed_dialect dialect = {":=", ';', "a STIR header", true};
 
 /* Scanners whose blocks STIR counts with crystals that are not there; the first around is the
  * virtual one (docs/formats/events.md, "Siemens list mode"), the last along the axis. */
@@ -187,7 +187,7 @@ static lr_status read_numbers(struct draft *draft)
         {{"distance between rings (cm)", 1e-4, 100, !is_known, false}, &draft->ring_mm, 10},
         {{"view offset (degrees)", -360, 360, false, false}, &draft->tilt_deg, 1},
         {{"number of detector layers", 0, 16, false, true}, &draft->layers, 1},
-        {{"tof timing resolution (ps)", -1, 1e6, false, false}, &draft->tof_ps, 1},
+        {{"timing resolution (ps)", -1, 1e6, false, false}, &draft->tof_ps, 1},
         {{"maximum number of non-arc-corrected bins", 0, 1e6, false, true}, &draft->bins, 1},
         {{"number of crystals per block in transaxial direction", 0, 1e5, false, true},
          &draft->per_block[0],
@@ -197,9 +197,6 @@ static lr_status read_numbers(struct draft *draft)
          1},
         {{"number of blocks per bucket in transaxial direction", 0, 1e5, false, true},
          &draft->per_bucket[0],
-         1},
-        {{"number of blocks per bucket in axial direction", 0, 1e5, false, true},
-         &draft->per_bucket[1],
          1},
         {{"distance between crystals in transaxial direction (cm)", -1, 100, false, false},
          &draft->crystal_mm[0],
@@ -476,7 +473,9 @@ lr_scanner *lr_stir_header_read(const char *path, const lr_log *log)
     struct draft draft = {0};
     lr_scanner *scanner = NULL;
     if (lr_keyed_text_read(&draft.text, path, &dialect, log) == LR_OK &&
-        lr_keyed_text_need_end(&draft.text) == LR_OK && read_header(&draft) == LR_OK) {
+        lr_keyed_text_need_end(&draft.text) == LR_OK &&
+        lr_keyed_text_judge(&draft.text, &lr_stir_scanner_keys) == LR_OK &&
+        read_header(&draft) == LR_OK) {
         scanner = build(&draft);
     }
     lr_keyed_text_finish(&draft.text);
