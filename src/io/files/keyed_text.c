@@ -301,15 +301,21 @@ static const struct lr_known_key *find_known(const struct lr_known_keys *known, 
     const struct lr_known_key *found = NULL;
     size_t longest = 0;
     for (int k = 0; k < known->count; k++) {
-        for (const char *own = known->rows[k].keys; own != NULL; own = strchr(own, '|')) {
-            own += *own == '|';
-            const size_t length = strcspn(own, "*|");
-            if (strncasecmp(key, own, length) == 0 && (own[length] == '*' || key[length] == '\0')) {
-                return &known->rows[k];
-            }
-            for (const char *at = key; known->finds_parts && length > longest && *at != '\0';
-                 at++) {
-                if (strncasecmp(at, own, length) == 0) {
+        for (const char *own = known->rows[k].keys, *next; own != NULL; own = next) {
+            const char *bar = strchr(own, '|');
+            size_t length = bar != NULL ? (size_t)(bar - own) : strlen(own);
+            const int first = tolower((unsigned char)*own);
+            const bool any_end = own[length - 1] == '*';
+            length -= any_end;
+            next = bar != NULL ? bar + 1 : NULL;
+            for (const char *at = key; *at != '\0' && (at == key || known->finds_parts); at++) {
+                if (tolower((unsigned char)*at) != first || strncasecmp(at, own, length) != 0) {
+                    continue;
+                }
+                if (at == key && (any_end || key[length] == '\0')) {
+                    return &known->rows[k];
+                }
+                if (known->finds_parts && length > longest) {
                     found = &known->rows[k];
                     longest = length;
                 }
