@@ -3,7 +3,9 @@
 """List mode: `events show` and `events convert`, PETSIRD files as another decoder reads them, and
 reconstructions of one acquisition from every format."""
 import json
+import math
 import os
+import re
 import struct
 from pathlib import Path
 
@@ -402,6 +404,81 @@ class Versions(Castor):
         self.expect_as_before(model, header, [move, *blocks, signal])
         done = self.good("events", "show", "new.petsird")
         self.assertIn("tells 1 times of movements", done.stderr)
+
+    def example(self, schema, kind, names=None):
+        """A value that says something: 7, or a list of one."""
+        kind, names = schema.spell(kind, names or {})
+        if isinstance(kind, str):
+            return {"string": "seven", "bool": 1}.get(kind, 7)
+        if isinstance(kind, list):
+            case = next(case for case in kind if case is not None)
+            tagged = isinstance(case, dict) and "tag" in case
+            inner = self.example(schema, case["type"] if tagged else case, names)
+            return (case["tag"], inner) if tagged else inner
+        if "fields" in kind:
+            return {f["name"]: self.example(schema, f["type"], names) for f in kind["fields"]}
+        if "values" in kind:
+            return 1
+        items, fixed, rank = yardl.list_parts(kind)
+        sizes = fixed or [1] * (rank or 1)
+        flat = [self.example(schema, items, names)] * math.prod(sizes)
+        return flat if "vector" in kind else (sizes, flat)
+
+    def test_every_field(self):
+        """docs/formats/keys.md says which fields and blocks are warned of by name; others are not."""
+        rows = self.source_root.joinpath("docs/formats/keys.md").read_text()
+        rows = re.findall(r"^\| (`.*`) \| (\w+)", rows.split("## PETSIRD's schemas")[1], re.M)
+        outcomes = {name: outcome for names, outcome in rows for name in re.findall(r"`(\w+)`", names)}
+        told = {"modulePairEfficienciesVectors": "efficiencies of crystal pairs",
+                "BedMovementTimeBlock": "movements", "GantryMovementTimeBlock": "movements"}
+        untried = {name for name, outcome in outcomes.items() if outcome != "read"}
+        self.make_castor(tof=True)
+
+        def expect(name, text, header, blocks):
+            yardl.write_file(self.path("new.petsird"), text, header, blocks)
+            said = self.good("events", "show", "new.petsird").stderr
+            self.assertEqual(told.get(name, f"'{name}'") in said, outcomes.get(name) != "changes", said)
+            untried.discard(name)
+
+        for version in ("0.9", "0.12"):
+            self.good("events", "convert", "in.Cdh", "a.petsird", "--scanner", self.scanner,
+                      "--petsird-version", version)
+            for record in ("ScannerInformation", "ScannerGeometry", "DetectorModule", "ExamInformation",
+                           "DetectionEfficiencies", "EventTimeBlock", "TimeBlock"):
+                text, header, _ = yardl.read_file(self.path("a.petsird"))
+                schema = yardl.Schema(text)
+                kind = schema.types["PETSIRD." + record]
+                for part in kind.get("fields", kind.get("type")):
+                    name = part.get("name", part.get("tag"))
+                    if outcomes.get(name) == "read":
+                        continue
+                    _, header, blocks = yardl.read_file(self.path("a.petsird"))
+                    scanner = header["scanner"]
+                    header["exam"] = header["exam"] or self.example(schema, "PETSIRD.ExamInformation")
+                    value = self.example(schema, part["type"])
+                    if record == "TimeBlock":
+                        blocks.append((name, value))
+                    else:
+                        {"ScannerInformation": scanner, "ScannerGeometry": scanner["scannerGeometry"],
+                         "DetectorModule": scanner["scannerGeometry"]["replicatedModules"][0]["object"],
+                         "ExamInformation": header["exam"], "EventTimeBlock": blocks[0][1],
+                         "DetectionEfficiencies": scanner["detectionEfficiencies"]}[record][name] = value
+                    expect(name, text, header, blocks)
+        self.assertEqual(untried, set())
+        model, header, blocks = self.base()
+        for name in ("ScannerInformation", "CoincidenceEvent", "EventTimeBlock", "ExamInformation"):
+            fields = self.type_of(model, name)["fields"]
+            fields[:] = [{"name": "extra", "type": [None, "string"]}] + \
+                [f for f in fields if f["name"] != "extra"]
+        header["scanner"]["extra"] = "word"
+        header["exam"] = None
+        for _, block in blocks:
+            block["extra"] = None
+            for row in block["promptEvents"] + block["delayedEvents"]:
+                for events in row:
+                    for event in events:
+                        event["extra"] = None
+        expect("extra", json.dumps(model), header, blocks)
 
     def test_rows_beyond_the_types(self):
         """One official writer repeats the last row."""

@@ -157,8 +157,10 @@ class Writer:
         elif "values" in kind:
             self.scalar("int32", value)
         else:
-            items, fixed, _ = list_parts(kind)
+            items, fixed, rank = list_parts(kind)
             sizes, flat = ([len(value)], value) if "vector" in kind else value
+            if fixed is None and rank is None:
+                self.unsigned(len(sizes))
             for size in sizes if fixed is None else []:
                 self.unsigned(size)
             for item in flat:

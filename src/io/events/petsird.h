@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "io/files/file_head.h"
+#include "io/files/keyed_text.h"
 #include "io/files/yardl.h"
 
 #include <lr/crystals.h>
@@ -18,6 +19,7 @@
 enum {
     LR_PETSIRD_MAX_CRYSTALS = 1 << 20,
     LR_PETSIRD_MAX_TYPES = 64,
+    LR_PETSIRD_MAX_NOTES = 128,
     LR_PETSIRD_MAX_MASK = 1 << 26
 };
 
@@ -66,9 +68,11 @@ struct lr_petsird {
     struct lr_petsird_type *types; /* owned */
     struct lr_petsird_pair *pairs; /* owned [num_types][num_types] */
     int64_t num_crystals;
-    double calibration; /* 0 = not given */
     struct lr_petsird_range bin_efficiencies, pair_efficiencies;
-    bool has_gantry_alignment;
+    struct lr_keyed_line
+        notes[LR_PETSIRD_MAX_NOTES];      /* of fields that have no place in the model */
+    char noted[LR_PETSIRD_MAX_NOTES][16]; /* their values */
+    int num_notes;
     bool odd_resolutions;               /* their table has too many entries: none is known */
     const struct lr_yardl_type *blocks; /* type of the stream that follows the header */
 };
@@ -100,6 +104,14 @@ double lr_petsird_resolution_mm(const struct lr_petsird *petsird, const int type
  * differ (NULL is allowed): the smallest and largest, where they are not the same (a missing one is
  * 0); else both 0. */
 double lr_petsird_common_resolution_ps(const struct lr_petsird *petsird, double differ_ps[2]);
+
+extern const struct lr_known_keys lr_petsird_keys;
+
+/* Notes a field, or a kind of time block, with what it says: a number, "given", or "none". */
+void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value);
+
+/* Tells what the notes mean, by the keys above, and forgets them. */
+lr_status lr_petsird_tell_notes(struct lr_petsird *petsird);
 
 bool lr_petsird_has_mask(const struct lr_petsird *petsird);
 

@@ -523,6 +523,21 @@ static lr_status count_singles(void *user, struct lr_yardl_input *input,
     return LR_OK;
 }
 
+/* Names of the fields of blocks and of the events in them, which a version may have added. */
+static void note_names(struct lr_petsird *petsird, const struct lr_yardl_type *type)
+{
+    for (int depth = 0; depth < 8 && type != NULL && type->kind != LR_YARDL_RECORD; depth++) {
+        const bool is_union = type->kind == LR_YARDL_UNION && type->num_parts > 0;
+        type = is_union ? type->parts[type->num_parts - 1].type : type->item;
+    }
+    for (int k = 0; type != NULL && type->kind == LR_YARDL_RECORD && k < type->num_parts; k++) {
+        lr_petsird_note(petsird, type->parts[k].name, "given");
+        if (strcmp(type->parts[k].name, "promptEvents") == 0) {
+            note_names(petsird, type->parts[k].type);
+        }
+    }
+}
+
 static lr_status take_block(struct reader *reader, const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"timeInterval", true, take_interval},
@@ -536,11 +551,17 @@ static lr_status take_block(struct reader *reader, const struct lr_yardl_type *t
         return LR_OK;
     }
     if (strcmp(part.name, "EventTimeBlock") == 0 || part.name[0] == '\0') {
-        reader->counts->time_marks++;
+        if (reader->counts->time_marks++ == 0) {
+            note_names(&reader->petsird, part.type);
+        }
         return lr_yardl_record(reader->petsird.input, part.type, fields, reader);
     }
     reader->other_blocks++;
-    reader->moves += strstr(part.name, "Movement") != NULL;
+    if (strstr(part.name, "Movement") != NULL) {
+        reader->moves++;
+    } else {
+        lr_petsird_note(&reader->petsird, part.name, "given");
+    }
     return lr_yardl_skip(reader->petsird.input, part.type);
 }
 
@@ -585,7 +606,7 @@ static bool is_one(const struct lr_petsird_range *range)
 }
 
 /* Before the events: what of the header has no place in the model. */
-static void warn_header(const struct lr_petsird *petsird)
+static lr_status warn_header(struct lr_petsird *petsird)
 {
     const struct lr_petsird_range *bins = &petsird->bin_efficiencies;
     const struct lr_petsird_range *pairs = &petsird->pair_efficiencies;
@@ -613,12 +634,7 @@ static void warn_header(const struct lr_petsird *petsird)
                 "that they are not known",
                 petsird->path);
     }
-    if (petsird->has_gantry_alignment) {
-        lr_warn(petsird->log,
-                "%s: has an alignment of the gantry, which is passed over: images are in the "
-                "scanner's coordinates",
-                petsird->path);
-    }
+    return lr_petsird_tell_notes(petsird);
 }
 
 static void warn_events(const struct reader *reader)
@@ -640,9 +656,9 @@ static void warn_events(const struct reader *reader)
     }
 }
 
-static void warn_blocks(const struct reader *reader)
+static lr_status warn_blocks(struct reader *reader)
 {
-    const struct lr_petsird *petsird = &reader->petsird;
+    struct lr_petsird *petsird = &reader->petsird;
     if (reader->moves > 0) {
         lr_warn(petsird->log,
                 "%s: tells %lld times of movements of bed or gantry, which are "
@@ -657,6 +673,7 @@ static void warn_blocks(const struct reader *reader)
         lr_info(petsird->log, "%s: %lld single events passed over", petsird->path,
                 (long long)reader->singles);
     }
+    return lr_petsird_tell_notes(petsird);
 }
 
 static int64_t bytes_at_once(const struct lr_yardl_input *input)
@@ -689,7 +706,7 @@ static lr_status read_all(struct reader *reader)
     if (!is_asked) {
         return LR_OK;
     }
-    warn_header(&reader->petsird);
+    LR_TRY(warn_header(&reader->petsird));
     reader->crystals.has_mask = lr_petsird_has_mask(&reader->petsird);
     open_batches(reader);
     reader->bytes_at_once = bytes_at_once(reader->petsird.input);
@@ -698,7 +715,7 @@ static lr_status read_all(struct reader *reader)
     LR_TRY(take_blocks(reader));
     LR_TRY(lr_event_stream_flush(reader->stream));
     warn_events(reader);
-    warn_blocks(reader);
+    LR_TRY(warn_blocks(reader));
     return lr_events_judge_unknown(reader->source, reader->counts, reader->first_unknown);
 }
 

@@ -11,6 +11,7 @@
 #include "io/files/presets.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +80,96 @@ static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type
     default:
         return lr_yardl_skip(input, type);
     }
+}
+
+/* --- fields that have no place in the model --- */
+
+/* Records of all versions up to v0.12.0, without those of volumes, materials and signals. */
+static const struct lr_known_key known_keys[] = {
+    {LR_KEY_READ,
+     "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|transforms|"
+     "matrix|shape|corners|c|tofBinEdges|edges|tofResolution|eventEnergyBinEdges|"
+     "detectionEfficiencies|detectionBinEfficiencies|modulePairSGIDLUT|timeInterval|start|stop|"
+     "promptEvents|delayedEvents|detectionBins|tofIdx|EventTimeBlock",
+     NULL, NULL},
+    {LR_KEY_WARNED, "modulePairEfficienciesVectors", "1", "it is passed over"},
+    {LR_KEY_WARNED, "calibrationFactor", "1|0", "images are counts, and are not multiplied by it"},
+    {LR_KEY_WARNED, "gantryAlignment", "none", "images are in the scanner's coordinates"},
+    {LR_KEY_WARNED, "nonDetectingElements|nonDetectingVolumes", "none",
+     "what photons meet beside crystals is not computed"},
+    {LR_KEY_WARNED, "collimatorType", "none|0",
+     "collimators are not computed: efficiencies have to hold what they stop"},
+    {LR_KEY_WARNED, "BedMovementTimeBlock|GantryMovementTimeBlock", NULL,
+     "events are taken where they were measured"},
+    {LR_KEY_WARNED, "DeadTimeTimeBlock", NULL, "counts are not corrected for dead time"},
+    {LR_KEY_IDLE,
+     "bulkMaterials|energyResolutionAt511|singlesHistogramLevel|"
+     "moduleSinglesUnitIdxLUTs|singlesHistogramEnergyBinEdges|singleEventPolicy|"
+     "promptEventPolicy|delayedEventPolicy|tripleEventPolicy|quadrupleEventPolicy|"
+     "singleEventsAreStored|promptEventsAreStored|delayedEventsAreStored|tripleEventsAreStored|"
+     "quadrupleEventsAreStored|methodDescription|singleEvents|tripleEvents|quadrupleEvents|"
+     "ExternalSignalTimeBlock|SinglesHistogramTimeBlock|subject|institution|protocol|modality|"
+     "studyInstanceUID|seriesInstanceUID|sopInstanceUID|frameOfReferenceUID|startOfStudy|"
+     "startOfAcquisition|patient|patientOrientation|radiopharmaceuticals|externalSignals",
+     NULL, NULL},
+};
+const struct lr_known_keys lr_petsird_keys = {.format = "PETSIRD's schemas",
+                                              .rows = known_keys,
+                                              .count = sizeof(known_keys) / sizeof(known_keys[0])};
+
+void lr_petsird_note(struct lr_petsird *petsird, const char *name, const char *value)
+{
+    for (int k = 0; k < petsird->num_notes; k++) {
+        if (strcmp(petsird->notes[k].key, name) == 0 && strcmp(petsird->noted[k], value) == 0) {
+            return;
+        }
+    }
+    if (petsird->num_notes < LR_PETSIRD_MAX_NOTES) {
+        const int n = petsird->num_notes++;
+        snprintf(petsird->noted[n], sizeof(petsird->noted[n]), "%s", value);
+        petsird->notes[n] = (struct lr_keyed_line){name, petsird->noted[n], 0, 0};
+    }
+}
+
+lr_status lr_petsird_tell_notes(struct lr_petsird *petsird)
+{
+    const struct lr_keyed_text text = {.path = petsird->path,
+                                       .log = petsird->log,
+                                       .lines = petsird->notes,
+                                       .count = petsird->num_notes};
+    petsird->num_notes = 0;
+    return lr_keyed_text_judge(&text, &lr_petsird_keys);
+}
+
+static lr_status note_field(void *user, struct lr_yardl_input *input,
+                            const struct lr_yardl_type *type)
+{
+    const char *name = lr_yardl_field_name(input);
+    char value[16] = "given";
+    struct lr_yardl_part part = {"", type};
+    while (part.type != NULL && part.type->kind == LR_YARDL_UNION) {
+        LR_TRY(lr_yardl_case(input, part.type, &part));
+    }
+    if (part.type == NULL) {
+        strcpy(value, "none");
+    } else if (part.type->kind <= LR_YARDL_FLOAT64) {
+        double number;
+        LR_TRY(lr_yardl_number(input, part.type, &number));
+        snprintf(value, sizeof(value), "%.8g", number);
+    } else if (part.type->kind == LR_YARDL_STRING) {
+        LR_TRY(lr_yardl_text(input, part.type, value, sizeof(value)));
+    } else if (part.type->kind == LR_YARDL_LIST && !part.type->is_stream) {
+        struct lr_yardl_list list;
+        LR_TRY(lr_yardl_list(input, part.type, &list));
+        for (int64_t k = 0; k < list.count; k++) {
+            LR_TRY(lr_yardl_skip(input, list.item));
+        }
+        strcpy(value, list.count > 0 ? "given" : "none");
+    } else {
+        LR_TRY(lr_yardl_skip(input, part.type));
+    }
+    lr_petsird_note(user, name, value);
+    return LR_OK;
 }
 
 /* --- places --- */
@@ -194,10 +285,17 @@ static lr_status take_elements(void *user, struct lr_yardl_input *input,
     return lr_yardl_record(input, type, fields, user);
 }
 
+static lr_status note_of_module(void *user, struct lr_yardl_input *input,
+                                const struct lr_yardl_type *type)
+{
+    return note_field(((struct module_reading *)user)->petsird, input, type);
+}
+
 static lr_status take_module(void *user, struct lr_yardl_input *input,
                              const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements}, {0}};
+    static const struct lr_yardl_field fields[] = {{"detectingElements", true, take_elements},
+                                                   {NULL, false, note_of_module}};
     return lr_yardl_record(input, type, fields, user);
 }
 
@@ -245,17 +343,11 @@ static lr_status take_geometry(void *user, struct lr_yardl_input *input,
                                const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {{"replicatedModules", true, take_replicated},
-                                                   {0}};
+                                                   {NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
 }
 
 /* --- efficiencies --- */
-
-static lr_status take_calibration(void *user, struct lr_yardl_input *input,
-                                  const struct lr_yardl_type *type)
-{
-    return lr_yardl_number(input, type, &((struct lr_petsird *)user)->calibration);
-}
 
 static void widen(struct lr_petsird_range *range, const float *values, int64_t count)
 {
@@ -297,11 +389,10 @@ static lr_status take_efficiencies(void *user, struct lr_yardl_input *input,
                                    const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
-        {"calibrationFactor", false, take_calibration},
         {"detectionBinEfficiencies", false, take_bin_efficiencies},
         {"modulePairSGIDLUT", false, lr_petsird_take_masks},
         {"modulePairEfficienciesVectors", false, take_pair_efficiencies},
-        {0}};
+        {NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
 }
 
@@ -312,34 +403,31 @@ static lr_status take_name(void *user, struct lr_yardl_input *input,
     return lr_yardl_text(input, type, petsird->name, sizeof(petsird->name));
 }
 
-static lr_status take_alignment(void *user, struct lr_yardl_input *input,
-                                const struct lr_yardl_type *type)
-{
-    struct lr_petsird *petsird = user;
-    struct lr_yardl_part part;
-    LR_TRY(lr_yardl_case(input, type, &part));
-    petsird->has_gantry_alignment = part.type != NULL;
-    return part.type != NULL ? lr_yardl_skip(input, part.type) : LR_OK;
-}
-
 static lr_status take_scanner(void *user, struct lr_yardl_input *input,
                               const struct lr_yardl_type *type)
 {
     static const struct lr_yardl_field fields[] = {
         {"modelName", false, take_name},
         {"scannerGeometry", true, take_geometry},
-        {"gantryAlignment", false, take_alignment},
         {"tofBinEdges", false, lr_petsird_take_tof_bins},
         {"tofResolution", false, lr_petsird_take_resolutions},
         {"eventEnergyBinEdges", false, lr_petsird_take_energies},
         {"detectionEfficiencies", false, take_efficiencies},
-        {0}};
+        {NULL, false, note_field}};
+    return lr_yardl_record(input, type, fields, user);
+}
+
+static lr_status take_exam(void *user, struct lr_yardl_input *input,
+                           const struct lr_yardl_type *type)
+{
+    static const struct lr_yardl_field fields[] = {{NULL, false, note_field}};
     return lr_yardl_record(input, type, fields, user);
 }
 
 static lr_status take_header(struct lr_petsird *petsird, const struct lr_yardl_type *type)
 {
-    static const struct lr_yardl_field fields[] = {{"scanner", true, take_scanner}, {0}};
+    static const struct lr_yardl_field fields[] = {
+        {"scanner", true, take_scanner}, {"exam", false, take_exam}, {NULL, false, note_field}};
     return lr_yardl_record(petsird->input, type, fields, petsird);
 }
 

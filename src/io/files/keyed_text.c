@@ -368,7 +368,8 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
                 (known->beside == NULL || find_known(known->beside, line->key) == NULL) &&
                 unknown++ < MOST_NAMED) {
                 const size_t used = strlen(names);
-                snprintf(names + used, sizeof(names) - used, "%s'%.60s' (line %d)",
+                snprintf(names + used, sizeof(names) - used,
+                         line->number > 0 ? "%s'%.60s' (line %d)" : "%s'%.60s'",
                          used > 0 ? ", " : "", line->key, line->number);
             }
         } else if (found->outcome >= LR_KEY_WARNED && !is_usual(line->value, found->usual)) {
@@ -376,7 +377,9 @@ lr_status lr_keyed_text_judge(const struct lr_keyed_text *text, const struct lr_
                 status = lr_keyed_text_error(text, line, "'%s' is %.40s: %s", line->key,
                                              line->value, found->meaning);
             } else {
-                lr_warn(text->log, "%s:%d: '%s' is %.40s: %s", text->path, line->number, line->key,
+                char place[16] = "";
+                snprintf(place, line->number > 0 ? sizeof(place) : 1, ":%d", line->number);
+                lr_warn(text->log, "%s%s: '%s' is %.40s: %s", text->path, place, line->key,
                         line->value, found->meaning);
             }
         }

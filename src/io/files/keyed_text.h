@@ -16,7 +16,7 @@
 struct lr_keyed_line {
     const char *key;   /* lower case; runs of blanks, '_', '!' and '%' are one blank */
     const char *value; /* trimmed */
-    int number;        /* of the line, from 1 */
+    int number;        /* of the line, from 1; 0 = it is none */
     int index;         /* of an Interfile "key [i]"; 0 = none */
 };
 

@@ -157,9 +157,12 @@ struct lr_yardl_field {
 };
 
 /* Walks a record: hands out the fields asked for in the file's order, passes over the others.
- * fields: an entry without name is the last. An optional record that is null hands out nothing.
+ * fields: an entry without name is the last; its `take`, where it has one, gets the others. An optional record that is null hands out nothing.
  * errors: LR_BAD_INPUT when the schema lacks a required field; what a `take` returns. */
 lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_type *type,
                           const struct lr_yardl_field *fields, void *user);
+
+/* The field whose `take` is being called. */
+const char *lr_yardl_field_name(const struct lr_yardl_input *input);
 
 #endif

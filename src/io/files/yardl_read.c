@@ -34,6 +34,7 @@ struct lr_yardl_input {
     } other; /* the bytes that were at hand before */
     lr_status (*settle)(void *user), (*turn)(void *user);
     void *user; /* of both */
+    const char *field;
 };
 
 /* --- bytes --- */
@@ -544,10 +545,16 @@ lr_status lr_yardl_record(struct lr_yardl_input *input, const struct lr_yardl_ty
         while (field->name != NULL && strcmp(field->name, part->name) != 0) {
             field++;
         }
-        LR_TRY(field->name != NULL ? field->take(user, input, part->type)
+        input->field = part->name;
+        LR_TRY(field->take != NULL ? field->take(user, input, part->type)
                                    : lr_yardl_skip(input, part->type));
     }
     return LR_OK;
+}
+
+const char *lr_yardl_field_name(const struct lr_yardl_input *input)
+{
+    return input->field;
 }
 
 /* --- passing over --- */
