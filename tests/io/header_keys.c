@@ -533,7 +533,9 @@ static void every_key_does_what_its_table_says(void **state)
                     }
                     continue;
                 }
-                key[strcspn(key, "*")] = '\0';
+                if (strchr(key, '*') != NULL) {
+                    *strchr(key, '*') = 'x';
+                }
                 snprintf(line, sizeof(line), "%s %s 77", key, format->separator);
                 try_line(fixture, format, line, row->outcome);
                 for (int u = 0; row->usual != NULL && element_of(row->usual, u, value); u++) {

@@ -87,8 +87,8 @@ static lr_status survey(struct lr_yardl_input *input, const struct lr_yardl_type
 /* Records of all versions up to v0.12.0, without those of volumes, materials and signals. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|transforms|"
-     "matrix|shape|corners|c|tofBinEdges|edges|tofResolution|eventEnergyBinEdges|"
+     "scanner|exam|modelName|scannerGeometry|replicatedModules|detectingElements|object|"
+     "transforms|matrix|shape|corners|c|tofBinEdges|edges|tofResolution|eventEnergyBinEdges|"
      "detectionEfficiencies|detectionBinEfficiencies|modulePairSGIDLUT|timeInterval|start|stop|"
      "promptEvents|delayedEvents|detectionBins|tofIdx|EventTimeBlock",
      NULL, NULL},
@@ -103,14 +103,14 @@ static const struct lr_known_key known_keys[] = {
      "events are taken where they were measured"},
     {LR_KEY_WARNED, "DeadTimeTimeBlock", NULL, "counts are not corrected for dead time"},
     {LR_KEY_IDLE,
-     "bulkMaterials|energyResolutionAt511|singlesHistogramLevel|"
-     "moduleSinglesUnitIdxLUTs|singlesHistogramEnergyBinEdges|singleEventPolicy|"
-     "promptEventPolicy|delayedEventPolicy|tripleEventPolicy|quadrupleEventPolicy|"
-     "singleEventsAreStored|promptEventsAreStored|delayedEventsAreStored|tripleEventsAreStored|"
-     "quadrupleEventsAreStored|methodDescription|singleEvents|tripleEvents|quadrupleEvents|"
-     "ExternalSignalTimeBlock|SinglesHistogramTimeBlock|subject|institution|protocol|modality|"
-     "studyInstanceUID|seriesInstanceUID|sopInstanceUID|frameOfReferenceUID|startOfStudy|"
-     "startOfAcquisition|patient|patientOrientation|radiopharmaceuticals|externalSignals",
+     "bulkMaterials|energyResolutionAt511|singlesHistogramLevel|moduleSinglesUnitIdxLUTs|"
+     "singlesHistogramEnergyBinEdges|singleEventPolicy|promptEventPolicy|delayedEventPolicy|"
+     "tripleEventPolicy|quadrupleEventPolicy|singleEventsAreStored|promptEventsAreStored|"
+     "delayedEventsAreStored|tripleEventsAreStored|quadrupleEventsAreStored|methodDescription|"
+     "singleEvents|tripleEvents|quadrupleEvents|ExternalSignalTimeBlock|"
+     "SinglesHistogramTimeBlock|subject|institution|protocol|modality|studyInstanceUID|"
+     "seriesInstanceUID|sopInstanceUID|frameOfReferenceUID|startOfStudy|startOfAcquisition|"
+     "patient|patientOrientation|radiopharmaceuticals|externalSignals",
      NULL, NULL},
 };
 const struct lr_known_keys lr_petsird_keys = {.format = "PETSIRD's schemas",

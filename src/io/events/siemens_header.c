@@ -19,10 +19,9 @@ enum { MAX_NAME = 4096 };
  * scanner that is named. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "name of data file|data format|data offset in bytes|"
-     "lm event and tag words format (bits)|axial compression|maximum ring difference|"
-     "number of projections|number of views|number of rings|number of tof time bins|"
-     "total listmode word counts",
+     "name of data file|data format|data offset in bytes|lm event and tag words format (bits)|"
+     "axial compression|maximum ring difference|number of projections|number of views|"
+     "number of rings|number of tof time bins|total listmode word counts",
      NULL, NULL},
     {LR_KEY_REFUSED, "type of data", "PET", "only data of PET can be read"},
     {LR_KEY_WARNED, "sms-mi header name space", "PETLINK bin address",
@@ -57,9 +56,8 @@ static const struct lr_known_key known_keys[] = {
      "singles polling method|singles polling interval (sec)|singles scale factor|"
      "timing tagwords interval (msec)|time sync|preset type|preset value|preset unit|"
      "decay correction*|total uncorrected singles rate|total prompts*|total randoms|"
-     "total net trues|image duration from timing tags (msec)|gim loss fraction|"
-     "pdr loss fraction|detector block singles|listmode header file|listmode data file|"
-     "compressor version",
+     "total net trues|image duration from timing tags (msec)|gim loss fraction|pdr loss fraction|"
+     "detector block singles|listmode header file|listmode data file|compressor version",
      NULL, NULL},
 };
 const struct lr_known_keys lr_siemens_keys = {.format = "Siemens' headers of list mode",

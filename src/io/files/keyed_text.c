@@ -331,14 +331,12 @@ static bool is_usual(const char *value, const char *usual)
         const size_t length = strcspn(value, ",}");
         char *end = NULL;
         const double number = strtod(value, &end);
-        const bool is_number =
-            end != value && (end == value + length || isspace((unsigned char)*end));
+        const bool is_number = end != value && end + strspn(end, " \t") == value + length;
         bool found = false;
         for (const char *word = usual; word != NULL && !found; word = strchr(word, '|')) {
             word += *word == '|';
             const size_t letters = strcspn(word, "|");
-            found = letters == 0 ? false
-                    : is_number
+            found = is_number
                         ? isdigit((unsigned char)word[letters - 1]) && strtod(word, NULL) == number
                         : strncasecmp(value, word, letters) == 0 &&
                               strspn(value + letters, " \t") + letters == length;

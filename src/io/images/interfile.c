@@ -78,11 +78,11 @@ static const struct lr_known_key known_keys[] = {
      "number of energy windows|energy window lower level*|energy window upper level*|"
      "energy window pair|maximum pixel count|minimum pixel count|comment|originating system|"
      "imaging modality|type of data|study duration (sec)|image start time (sec)|"
-     "pause between frame groups (sec)|horizontal bed translation|end horizontal bed position "
-     "(mm)|radiopharmaceutical|relative time of tracer injection (sec)|tracer*|injected volume "
-     "(ml)|decay correction*|method of*|scatter fraction*|pet scanner "
-     "type|reconstruction*|number of iterations|number of "
-     "subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
+     "pause between frame groups (sec)|horizontal bed translation|"
+     "end horizontal bed position (mm)|radiopharmaceutical|"
+     "relative time of tracer injection (sec)|tracer*|injected volume (ml)|decay correction*|"
+     "method of*|scatter fraction*|pet scanner type|reconstruction*|number of iterations|"
+     "number of subsets|filter*|listmode*|sinogram*|frame group number|time window number|"
      "number of images in*|number of detector heads|number of projections|extent of rotation|"
      "program author|program version|program date",
      NULL, NULL},

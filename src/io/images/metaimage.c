@@ -24,8 +24,9 @@ enum { MAX_HEADER = 65536 };
 /* metaObject.cxx and metaImage.cxx of MetaIO; ITK, too, leaves out what is idle. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_READ,
-     "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|Orientation|"
-     "Rotation|ElementType|ElementByteOrderMSB|BinaryDataByteOrderMSB|HeaderSize|ElementDataFile",
+     "NDims|DimSize|ElementSpacing|ElementSize|Offset|Position|Origin|TransformMatrix|"
+     "Orientation|Rotation|ElementType|ElementByteOrderMSB|BinaryDataByteOrderMSB|HeaderSize|"
+     "ElementDataFile",
      NULL, NULL},
     {LR_KEY_REFUSED, "ObjectType", "Image", "only images can be read"},
     {LR_KEY_REFUSED, "CompressedData", "False|F|0",

@@ -10,12 +10,10 @@ static const struct lr_known_key scanner_keys[] = {
     {LR_KEY_READ,
      "scanner type|originating system|number of rings|number of detectors per ring|"
      "inner ring diameter (cm)|average depth of interaction (cm)|distance between rings (cm)|"
-     "view offset (degrees)|number of detector layers|"
-     "maximum number of non-arc-corrected bins|"
+     "view offset (degrees)|number of detector layers|maximum number of non-arc-corrected bins|"
      "number of crystals per block in transaxial direction|"
      "number of crystals per block in axial direction|"
-     "number of blocks per bucket in transaxial direction|"
-     "scanner geometry*|"
+     "number of blocks per bucket in transaxial direction|scanner geometry*|"
      "distance between crystals in transaxial direction (cm)|"
      "distance between crystals in axial direction (cm)|"
      "distance between blocks in transaxial direction (cm)|"
@@ -37,13 +35,13 @@ static const struct lr_known_key data_keys[] = {
     {LR_KEY_READ,
      "name of data file|imagedata byte order|image data byte order|number format|"
      "number of bytes per pixel|number of dimensions|matrix size|matrix axis label|"
-     "data offset in bytes|data starting block|"
-     "minimum ring difference per segment|maximum ring difference per segment|"
-     "image scaling factor|quantification units",
+     "data offset in bytes|data starting block|minimum ring difference per segment|"
+     "maximum ring difference per segment|image scaling factor|quantification units",
      NULL, NULL},
     {LR_KEY_REFUSED, "number of time frames", "0|1",
      "several time frames cannot be read: give one of them"},
-    {LR_KEY_REFUSED, "imaging modality", "PT|PET|unknown", "only data of PET can be read"},
+    {LR_KEY_REFUSED, "imaging modality", "PT|PET|NM|nucmed|unknown",
+     "only data of PET can be read"},
     {LR_KEY_REFUSED, "type of data", "PET|other", "only data of PET can be read"},
     {LR_KEY_WARNED, "pet data type", "Emission|AttenuationCorrection|Normalisation",
      "its bins are taken for counts"},
@@ -65,13 +63,12 @@ static const struct lr_known_key data_keys[] = {
     {LR_KEY_IDLE,
      "version of keys|sms-mi version number|study date*|study time*|patient name|patient id|"
      "process status|data format|data description|data set*|scan data type description|"
-     "image data type description|index nesting level|isotope name|"
-     "isotope gamma halflife (sec)|isotope branching factor|number of radionuclides|"
-     "radionuclide name|radionuclide halflife (sec)|radionuclide branching factor|"
-     "image relative start time (sec)|image duration (sec)|number of energy windows|"
-     "energy window lower level*|energy window upper level*|energy window pair|"
-     "maximum pixel count|minimum pixel count|comment|tof mashing factor|"
-     "scaling factor (mm/pixel)",
+     "image data type description|index nesting level|isotope name|isotope gamma halflife (sec)|"
+     "isotope branching factor|number of radionuclides|radionuclide name|"
+     "radionuclide halflife (sec)|radionuclide branching factor|image relative start time (sec)|"
+     "image duration (sec)|number of energy windows|energy window lower level*|"
+     "energy window upper level*|energy window pair|maximum pixel count|minimum pixel count|"
+     "comment|tof mashing factor|scaling factor (mm/pixel)",
      NULL, NULL},
 };
 
