@@ -63,7 +63,7 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
     direct_operator.cpu direct_places.textures direct_project.compute direct_project.cpu
     direct_project.textures direct_recon.compute dist.bench dist.compute dist.distributed
     dist.exact dist.families dist.frames dist.images dist.kill dist.memory dist.mistakes
-    dist.own dist.paper dist.resume gl_embed_shaders inject.allocs inject.gl
+    dist.own dist.paper dist.resume gl_embed_shaders install.pkg_config inject.allocs inject.gl
     inject.threads io_petsird_many io_projdata_real layers.links layers.planted
     listmode_blobs.compute listmode_blobs.cpu listmode_blobs.native
     listmode_closed.compute listmode_closed.cpu listmode_closed.native
