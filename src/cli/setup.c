@@ -298,6 +298,11 @@ lr_status setup_operator(struct setup *setup)
                     (long long)info->num_elements, common_bytes(bytes, info->memory_bytes),
                     report_duration(seconds, info->build_seconds));
     }
+    if (info->passed_over != NULL && info->num_lors >= (int64_t)UINT32_MAX) {
+        report_info(setup->report,
+                    "a graphics processor takes so many LORs event by event: loraster recon "
+                    "--operator listmode --kernel exact --events FILE");
+    }
     return LR_OK;
 }
 

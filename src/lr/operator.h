@@ -89,7 +89,8 @@ typedef struct lr_operator_info {
     bool is_gpu;             /* the device is a graphics processor */
     const char *passed_over; /* of a list of backends: why those before `backend` could not be
                                 created, which nothing else tells, such as "raster cannot run here:
-                                no OpenGL 4.5 device can be used"; NULL = the first could */
+                                no OpenGL 4.5 device can be used"; of auto: why not a graphics
+                                processor that is there, which a warning has told; NULL = neither */
     lr_mode mode;            /* sampled or exact */
     bool penetration;        /* crystals stop photons along their depth */
     bool stored;             /* whether the matrix is kept */

@@ -115,7 +115,8 @@ struct lr_backend {
     bool is_emulated; /* it is a renderer in software in place of one */
 };
 
-/* One constructor per backend. On failure the reason is logged and *backend untouched. */
+/* One constructor per backend. On failure the reason is logged, and of *backend at most is_gpu set: a
+ * graphics processor is there, and cannot do this. */
 lr_status lr_cpu_backend_create(const struct lr_backend_params *params, struct lr_backend *backend);
 lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend);

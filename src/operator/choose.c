@@ -184,12 +184,6 @@ static void note_lack(struct search *search, const struct lr_backend_choice *cho
                                                                   : "exact mode");
 }
 
-static void note_refusal(struct search *search, const char *name, const char *reason)
-{
-    search->is_refused = true;
-    snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", name, reason);
-}
-
 static void drop(struct lr_backend *backend)
 {
     if (backend->fns != NULL) {
@@ -204,7 +198,13 @@ static lr_status take(struct lr_operator *op, struct search *search,
 {
     op->backend = *backend;
     op->choice = choice;
-    if (search->is_refused) {
+    if (backend->is_gpu) {
+        op->passed_over[0] = '\0';
+    }
+    if (op->passed_over[0] != '\0') {
+        lr_warn(op->params.log, "using backend %s and not the graphics processor: %s", choice->name,
+                op->passed_over);
+    } else if (search->is_refused) {
         lr_info(op->params.log, "using backend %s: %s", choice->name, search->why);
     }
     return LR_OK;
@@ -219,7 +219,12 @@ static lr_status try_choice(struct lr_operator *op, struct search *search,
     const lr_status status = choice->create(&op->params, &backend);
     op->log_filter.holds_refusals = false;
     if (is_refusal(status)) {
-        note_refusal(search, choice->name, op->log_filter.reason);
+        search->is_refused = true;
+        snprintf(search->why, sizeof(search->why), "%s cannot run here (%s)", choice->name,
+                 op->log_filter.reason);
+        if (backend.is_gpu && op->passed_over[0] == '\0') {
+            note_passed_over(op, choice->name);
+        }
         return LR_NO_DEVICE;
     }
     LR_TRY(status);

@@ -38,7 +38,7 @@ struct lr_operator {
     struct lr_backend_choice chosen;
     double voxel_us;        /* one voxel forward and back, as measured; 0 = not yet */
     bool voxel_us_is_most;  /* a projection of all may take no longer than one of a single voxel */
-    char passed_over[2048]; /* why backends of a list were; "" = none was */
+    char passed_over[2048]; /* why backends before it were; "" = none was */
     lr_lor_source factors;  /* get == NULL: none */
     struct lr_factor_store factor_store;
     struct lr_direct_family *direct;     /* owned; NULL = another family */

@@ -223,14 +223,15 @@ static const struct lr_backend_fns compute_fns = {
 };
 
 /* LOR numbers on the device are 32 bit; rows need all of them in one window. */
-static lr_status check_lors(const struct lr_backend_params *params)
+static lr_status check_lors(const struct lr_backend_params *params, const char *renderer)
 {
     if (params->lors->count < (int64_t)UINT32_MAX) {
         return LR_OK;
     }
     return lr_error(params->log, LR_USAGE,
-                    "%lld LORs are more than the compute backend can number: use backend cpu",
-                    (long long)params->lors->count);
+                    "%lld LORs are more than the %lld that backend compute can number on %s: use "
+                    "backend native or cpu",
+                    (long long)params->lors->count, (long long)UINT32_MAX - 1, renderer);
 }
 
 static int64_t find_max_window(const struct lr_compute *compute)
@@ -289,7 +290,7 @@ static lr_status open_projector(struct lr_compute *compute)
     return compute->projector != NULL ? LR_OK : LR_FAILED;
 }
 
-static lr_status open_compute(struct lr_compute *compute)
+static lr_status open_compute(struct lr_compute *compute, struct lr_backend *backend)
 {
     const struct lr_backend_params *params = &compute->params;
     LR_TRY(lr_place_open_on(&(lr_place_params){.kind = LR_PLACE_GL,
@@ -298,6 +299,9 @@ static lr_status open_compute(struct lr_compute *compute)
                                                .log = params->log},
                             &compute->place));
     compute->ctx = compute->place->ctx;
+    const struct gl_limits *limits = gl_context_limits(compute->ctx);
+    backend->is_gpu = !limits->software;
+    LR_TRY(check_lors(params, limits->renderer));
     LR_TRY(gl_context_make_current(compute->ctx));
     const lr_status status = open_projector(compute);
     gl_context_release(compute->ctx);
@@ -307,7 +311,6 @@ static lr_status open_compute(struct lr_compute *compute)
 lr_status lr_compute_backend_create(const struct lr_backend_params *params,
                                     struct lr_backend *backend)
 {
-    LR_TRY(check_lors(params));
     if (params->penetration) {
         LR_TRY(lr_penetration_check(params->scanner, params->mode, params->log));
     }
@@ -316,7 +319,7 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
         return LR_FAILED;
     }
     compute->params = *params;
-    const lr_status status = open_compute(compute);
+    const lr_status status = open_compute(compute, backend);
     if (status != LR_OK) {
         close_place(compute);
         free(compute);
@@ -328,7 +331,6 @@ lr_status lr_compute_backend_create(const struct lr_backend_params *params,
     /* Sums in fixed point are scaled by what the host sees of the image. */
     backend->place = has_parts(compute) && !compute->params.deterministic ? compute->place : NULL;
     snprintf(backend->device, sizeof(backend->device), "%s", limits->renderer);
-    backend->is_gpu = !limits->software;
     backend->is_emulated = limits->software;
     return LR_OK;
 }

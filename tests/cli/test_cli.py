@@ -408,6 +408,24 @@ class Info(ProgramTest):
                             "loraster-hdf5-reader", "LORASTER_LIBEXEC"], *wanted, env=env)
 
 
+class ManyLors(ProgramTest):
+    def test_a_graphics_processor_is_not_left_unsaid(self):
+        """Quadra has 2.1e10 LORs, which no device numbers. Mesa gives its renderer any name, by which one in
+        software is taken for a graphics processor."""
+        work = ["sensitivity", "--scanner", "siemens-vision-quadra", "--grid", "2,2,2", "--voxel-mm", "8",
+                "--dry-run", "-o", "s.nii"]
+        hint = "--operator listmode --kernel exact"
+        self.assertNotIn("warning", self.good(*work, env=dict(os.environ, force_gl_renderer="llvmpipe")).stderr)
+        env = dict(os.environ, force_gl_renderer="a graphics processor")
+        if "a graphics processor" not in self.good("info", env=env).stdout:
+            self.skipTest("this OpenGL has its own name")
+        found = self.good(*work, env=env).stderr
+        for words in ("warning: using backend native and not the graphics processor: compute cannot run here: "
+                      "21012480000 LORs are more than the 4294967294", hint):
+            self.assertIn(words, found)
+        self.assertNotIn(hint, self.good(*work, "--backend", "native", env=env).stderr)
+
+
 class NoGl(ProgramTest):
     def setUp(self):
         super().setUp()
@@ -478,4 +496,5 @@ class Json(ProgramTest):
 
 if __name__ == "__main__":
     main({"plugins": Plugins, "usage": Usage, "scanner": Scanner, "info": Info, "bad_input": BadInput,
-          "scanner_files": ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "json": Json})
+          "scanner_files": ScannerFiles, "full_disk": FullDisk, "no_gl": NoGl, "many_lors": ManyLors,
+          "json": Json})

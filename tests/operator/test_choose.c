@@ -113,6 +113,7 @@ static lr_status create(int which, const struct lr_backend_params *params,
          .destroy = free}};
     struct racer *racer = &racers[which];
     racer->creations++;
+    backend->is_gpu = racer->is_gpu;
     if (racer->answer != LR_OK) {
         return lr_error(params->log, racer->answer, "%s stays at home", fns[which].name);
     }
@@ -123,7 +124,6 @@ static lr_status create(int which, const struct lr_backend_params *params,
     racer->mode = params->mode;
     backend->fns = &fns[which];
     backend->self = runner;
-    backend->is_gpu = racer->is_gpu;
     backend->is_emulated = racer->is_emulated;
     snprintf(backend->device, sizeof(backend->device), "%s", racer->device);
     return LR_OK;
@@ -426,6 +426,37 @@ static void test_who_cannot_run_is_left_out(void **state)
     world_finish(&w);
 }
 
+/* A graphics processor that is there and cannot do what is asked is a warning, whoever serves instead and
+ * whatever others lack; none where another backend runs on it. */
+static void test_a_graphics_processor_is_not_left_unsaid(void **state)
+{
+    (void)state;
+    struct world w;
+    world_init(&w);
+    for (int k = 0; k < 4; k++) {
+        line_up(20, 400, 100);
+        racers[0].is_gpu = true;
+        racers[0].answer = LR_USAGE; /* too many LORs, say */
+        racers[1].answer = k == 1 ? LR_NO_DEVICE : LR_OK;
+        racers[1].is_gpu = k == 2;
+        w.params.mode = k == 3 ? LR_MODE_EXACT : LR_MODE_SAMPLED; /* which the second has not */
+        w.log.num_warnings = 0;
+        lr_operator *op = lr_operator_create_among(&w.params, choices, 3);
+        assert_non_null(op);
+        const lr_operator_info *info = lr_operator_get_info(op);
+        assert_string_equal(info->backend, k == 1 || k == 3 ? "rows" : "second");
+        assert_int_equal(w.log.num_warnings, k == 2 ? 1 : 2); /* "is here" is one */
+        if (k == 2) {
+            assert_null(info->passed_over);
+        } else {
+            assert_string_equal(info->passed_over, "first cannot run here: first stays at home");
+            assert_non_null(strstr(w.log.warning, "and not the graphics processor: first cannot"));
+        }
+        lr_operator_destroy(op);
+    }
+    world_finish(&w);
+}
+
 /* Of a list the first that can is taken; what the others lack is kept, not said. */
 static void test_lists(void **state)
 {
@@ -665,6 +696,7 @@ int main(void)
         cmocka_unit_test(test_without_a_place_it_is_measured),
         cmocka_unit_test(test_the_usual_place),
         cmocka_unit_test(test_who_cannot_run_is_left_out),
+        cmocka_unit_test(test_a_graphics_processor_is_not_left_unsaid),
         cmocka_unit_test(test_lists),
         cmocka_unit_test(test_auto_mode),
         cmocka_unit_test(test_penetration_and_determinism_are_passed_on),
