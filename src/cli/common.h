@@ -7,6 +7,7 @@
 
 #include "args.h"
 #include "json.h"
+#include "lor_factors.h"
 
 #include <limits.h>
 #include <lr/lr.h>
@@ -50,7 +51,7 @@ extern const struct cli_option common_general_options[];
         }                                                                                          \
     } while (0)
 
-/* Everything that setup_finish frees; zero is valid. `params` points into the setup. */
+/* Everything that setup_finish frees; zero is valid. It must not move: `params` points into it. */
 struct setup {
     struct report *report;
     const char *verb; /* whose it is */
@@ -60,6 +61,7 @@ struct setup {
     lr_lors *lors;
     lr_grid grid;
     lr_image *mu;
+    struct lor_factors factors;
     lr_operator_params params;
     lr_operator *op;
 };

@@ -7,7 +7,7 @@
 #ifndef LR_CLI_MATRIX_H
 #define LR_CLI_MATRIX_H
 
-#include "lor_factors.h"
+#include "common.h"
 
 #include <limits.h>
 
@@ -56,11 +56,10 @@ lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choic
 
 void matrix_share_finish(struct matrix_share *share);
 
-/* What LORs are multiplied by. Zero is valid; must not move. */
+/* What LORs are multiplied by. Zero is valid. */
 struct matrix_factors {
-    struct lor_factors lor;
     char words[2 * PATH_MAX + 64]; /* what they are, for the file; "none" */
-    lr_matrix_input inputs[5];     /* the values behind them, as long as these and the setup live */
+    lr_matrix_input inputs[5];     /* the values behind them, as long as the setup lives */
     int num_inputs;
 };
 
@@ -70,7 +69,6 @@ extern const struct cli_option matrix_factor_options[];
  * scanner and its map. */
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
                               struct setup *setup);
-void matrix_factors_finish(struct matrix_factors *factors);
 
 /* Writes the tube of response of one LOR, "module,p,q,module,r,s", as an image. The setup has its
  * operator. */

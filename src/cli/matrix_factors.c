@@ -7,7 +7,7 @@
 
 const struct cli_option matrix_factor_options[] = {
     {"--efficiencies", "FILE", "one number per crystal (.npy or text), multiplied in", false},
-    {"--mu-as", "HOW", "--mu along lines, or as factors (one per LOR); default lines", false},
+    LOR_FACTORS_MU_AS("lines"),
     {0},
 };
 
@@ -28,9 +28,10 @@ static void add_input(struct matrix_factors *factors, const char *name, const vo
 /* The values, since a file of the same name may hold others when the matrix is gone on with. */
 static void list_inputs(struct matrix_factors *factors, const struct setup *setup)
 {
-    if (factors->lor.efficiencies != NULL) {
-        add_input(factors, "efficiencies", factors->lor.efficiencies,
-                  (size_t)setup->scanner->num_crystals * sizeof(*factors->lor.efficiencies));
+    const float *efficiencies = setup->factors.efficiencies;
+    if (efficiencies != NULL) {
+        add_input(factors, "efficiencies", efficiencies,
+                  (size_t)setup->scanner->num_crystals * sizeof(*efficiencies));
     }
     if (setup->mu != NULL) {
         const lr_grid *grid = &setup->mu->grid;
@@ -46,34 +47,20 @@ static void list_inputs(struct matrix_factors *factors, const struct setup *setu
 lr_status matrix_factors_read(struct matrix_factors *factors, struct cli_args *args,
                               struct setup *setup)
 {
-    static const char *const ways[] = {"lines", "factors", NULL};
     const char *efficiencies = args_text(args, "--efficiencies"), *mu = args_text(args, "--mu");
-    const bool as_factors = args_word(args, "--mu-as", ways, 0) == 1;
-    if (args_has(args, "--mu-as") && mu == NULL) {
-        args_complain(args, "--mu-as needs --mu IMAGE");
-    }
+    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
     CLI_TRY(args->status);
     if (efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(&factors->lor, efficiencies, setup));
+        CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
         say(factors, "efficiencies", efficiencies);
     }
-    if (mu != NULL && as_factors) {
-        CLI_TRY(lor_factors_attenuate(&factors->lor, setup));
-        say(factors, "attenuation factors", mu);
-    } else if (mu != NULL) {
-        say(factors, "attenuation along lines", mu);
+    if (mu != NULL) {
+        say(factors, way == MU_FACTORS ? "attenuation factors" : "attenuation along lines", mu);
     }
-    lor_factors_give(&factors->lor, setup);
+    CLI_TRY(lor_factors_give(setup, way));
     if (factors->words[0] == '\0') {
         strcpy(factors->words, "none");
     }
     list_inputs(factors, setup);
     return LR_OK;
-}
-
-void matrix_factors_finish(struct matrix_factors *factors)
-{
-    lor_factors_finish(&factors->lor);
-    factors->words[0] = '\0';
-    factors->num_inputs = 0;
 }

@@ -14,7 +14,6 @@
 #include "cluster.h"
 #include "direct.h"
 #include "json.h"
-#include "lor_factors.h"
 #include "recon_own.h"
 #include "recon_sensitivity.h"
 #include "run_bar.h"
@@ -29,7 +28,6 @@ enum recon_combine { RECON_EXACT, RECON_PAPER, RECON_DISTRIBUTED };
 /* As the command line and files name them, with NULL behind. */
 extern const char *const recon_algorithms[], *const recon_schemes[];
 enum recon_randoms { RECON_RANDOMS_AUTO, RECON_RANDOMS_NONE };
-enum recon_mu { RECON_MU_FACTORS, RECON_MU_LINES };
 
 /* What to reconstruct, as the command line says it. */
 struct recon_request {
@@ -40,7 +38,7 @@ struct recon_request {
     bool without_fit; /* of the family direct: images alone, by whole updates of the device */
     enum recon_algorithm algorithm;
     enum recon_randoms randoms;
-    enum recon_mu mu_as;
+    enum mu_way mu_as;
     int iterations, iterations_before, subsets, save_every;
     double relaxation, relaxation_fall; /* of RAMLA and BSREM; 0 = the default */
     bool own_steps;                     /* of RAMLA */
@@ -66,7 +64,6 @@ struct recon_inputs {
     lr_event_counts events;
     lr_events_format events_format;
     lr_event_list *list; /* of list mode: prompts alone, of this rank */
-    struct lor_factors factors;
     lr_randoms *randoms;
     double counts;                     /* of all ranks, without delayeds */
     double additive_sum;               /* of list mode: over all LORs, where it is known */

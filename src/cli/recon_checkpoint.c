@@ -130,7 +130,7 @@ lr_status recon_compare_factors(const struct recon *recon)
 {
     const struct setup *setup = &recon->setup;
     const lr_grid *grid = &setup->grid;
-    const float *efficiencies = recon->inputs.factors.efficiencies;
+    const float *efficiencies = recon->setup.factors.efficiencies;
     const double lengths[] = {grid->voxel_mm[0],  grid->voxel_mm[1],  grid->voxel_mm[2],
                               grid->origin_mm[0], grid->origin_mm[1], grid->origin_mm[2]};
     const uint64_t size = recon_digest(0, grid->size, sizeof(grid->size));
@@ -170,7 +170,7 @@ lr_status recon_compare_images(const struct recon *recon)
 static void add_inputs(const struct recon *recon, struct key *key)
 {
     const lr_scanner *scanner = recon->setup.scanner;
-    const float *efficiencies = recon->inputs.factors.efficiencies;
+    const float *efficiencies = recon->setup.factors.efficiencies;
     if (scanner != NULL) {
         add_contents(key, "geometry", digest_scanner(scanner));
     }
@@ -181,8 +181,8 @@ static void add_inputs(const struct recon *recon, struct key *key)
     }
     if (recon->setup.mu != NULL) {
         add_contents(key,
-                     recon->request.mu_as == RECON_MU_LINES ? "attenuation along lines"
-                                                            : "attenuation as factors",
+                     recon->request.mu_as == MU_LINES ? "attenuation along lines"
+                                                      : "attenuation as factors",
                      digest_image(recon->setup.mu));
     }
     if (recon->inputs.kappa != NULL) {

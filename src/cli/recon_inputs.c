@@ -130,28 +130,22 @@ static lr_status read_additive(struct recon *recon)
 
 static lr_status read_efficiencies(struct recon *recon)
 {
-    const struct setup *setup = &recon->setup;
-    struct lor_factors *factors = &recon->inputs.factors;
+    struct setup *setup = &recon->setup;
     const char *path = recon->request.efficiencies;
     const int count = setup->scanner->num_crystals;
-    CLI_TRY(lor_factors_efficiencies(factors, path, setup));
+    CLI_TRY(lor_factors_efficiencies(setup, path));
     report_info(setup->report, "%s: efficiencies of %d crystals, %g on average", path, count,
-                common_sum(factors->efficiencies, count) / count);
+                common_sum(setup->factors.efficiencies, count) / count);
     return LR_OK;
 }
 
 lr_status recon_read_factors(struct recon *recon)
 {
-    struct lor_factors *factors = &recon->inputs.factors;
     if (recon->request.efficiencies != NULL) {
         CLI_TRY(read_efficiencies(recon));
     }
     CLI_TRY(recon_compare_factors(recon));
-    if (recon->setup.mu != NULL && recon->request.mu_as == RECON_MU_FACTORS) {
-        CLI_TRY(lor_factors_attenuate(factors, &recon->setup));
-    }
-    lor_factors_give(factors, &recon->setup);
-    return LR_OK;
+    return lor_factors_give(&recon->setup, recon->request.mu_as);
 }
 
 /* --- the rest --- */
@@ -257,7 +251,6 @@ lr_status recon_read_inputs(struct recon *recon)
 void recon_finish_inputs(struct recon_inputs *inputs)
 {
     lr_randoms_destroy(inputs->randoms);
-    lor_factors_finish(&inputs->factors);
     lr_image_destroy(inputs->initial);
     lr_image_destroy(inputs->kappa);
     lr_image_destroy(inputs->truth);

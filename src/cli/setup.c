@@ -308,7 +308,8 @@ lr_status setup_operator(struct setup *setup)
 
 void setup_finish(struct setup *setup)
 {
-    lr_operator_destroy(setup->op);
+    lr_operator_destroy(setup->op); /* which asks for the factors */
+    lor_factors_finish(&setup->factors);
     lr_image_destroy(setup->mu);
     lr_lors_destroy(setup->lors);
     lr_scanner_destroy(setup->scanner);

@@ -3,7 +3,6 @@
  *
  * direct factors: what a scanner measures of each view, as histo-images of factors. */
 #include "direct.h"
-#include "lor_factors.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -14,7 +13,6 @@
 struct work {
     struct cli_args *args;
     struct direct_setup setup;
-    struct lor_factors factors; /* of which the efficiencies are used */
     lr_histo_images *histo;
     int directions;
     double seconds;
@@ -61,7 +59,7 @@ static lr_status compute(struct work *work)
         &(lr_direct_factors_params){.lors = setup->lors,
                                     .grid = &setup->grid,
                                     .set = work->setup.set,
-                                    .efficiencies = work->factors.efficiencies,
+                                    .efficiencies = setup->factors.efficiencies,
                                     .mu = setup->mu,
                                     .directions = work->directions,
                                     .threads = setup->params.threads,
@@ -97,7 +95,7 @@ static lr_status run_with(struct work *work)
                            ? &setup->mu->grid
                            : NULL));
     if (efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(&work->factors, efficiencies, setup));
+        CLI_TRY(lor_factors_efficiencies(setup, efficiencies));
     }
     CLI_TRY(compute(work));
     CLI_TRY(lr_histo_images_write(output, work->histo, &args->report->log));
@@ -110,7 +108,6 @@ static lr_status run(struct cli_args *args)
     struct work work = {.args = args};
     const lr_status status = run_with(&work);
     lr_histo_images_destroy(work.histo);
-    lor_factors_finish(&work.factors);
     direct_finish(&work.setup);
     return status;
 }

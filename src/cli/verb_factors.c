@@ -3,7 +3,6 @@
  *
  * What the matrix's LORs are multiplied by, or the randoms that are added to them, as LOR data. */
 #include "common.h"
-#include "lor_factors.h"
 #include "verbs.h"
 
 #include <limits.h>
@@ -17,7 +16,6 @@ enum { AT_ONCE = 1 << 22 };
 struct work {
     struct cli_args *args;
     struct setup setup;
-    struct lor_factors factors;
     lr_lor_data *delayeds;
     lr_randoms *randoms;
     const char *output, *efficiencies, *events, *delayeds_path;
@@ -105,12 +103,12 @@ static lr_status make_source(struct work *work, lr_lor_source *source)
         return estimate_randoms(work, source);
     }
     if (work->efficiencies != NULL) {
-        CLI_TRY(lor_factors_efficiencies(&work->factors, work->efficiencies, &work->setup));
+        CLI_TRY(lor_factors_efficiencies(&work->setup, work->efficiencies));
     }
     if (work->setup.mu != NULL) {
-        CLI_TRY(lor_factors_attenuate(&work->factors, &work->setup));
+        CLI_TRY(lor_factors_attenuate(&work->setup));
     }
-    *source = lr_source_product_source(&work->factors.sources);
+    *source = lr_source_product_source(&work->setup.factors.sources);
     return LR_OK;
 }
 
@@ -214,7 +212,6 @@ static lr_status run(struct cli_args *args)
     const lr_status status = args->status == LR_OK ? write_factors(&work) : args->status;
     lr_randoms_destroy(work.randoms);
     lr_lor_data_destroy(work.delayeds);
-    lor_factors_finish(&work.factors);
     setup_finish(&work.setup);
     return status;
 }

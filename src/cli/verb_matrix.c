@@ -522,9 +522,6 @@ static lr_status run(struct cli_args *args)
         status = write_matrix(args, &setup, &request);
     }
     free(request.whole.points_mm);
-    lr_operator_destroy(setup.op); /* before the factors that it asks */
-    setup.op = NULL;
-    matrix_factors_finish(&request.factors);
     matrix_share_finish(&request.share);
     matrix_choice_finish(&request.whole.choice);
     setup_finish(&setup);

@@ -530,9 +530,6 @@ static void release(struct verify *verify)
     }
     free(verify->samples);
     free(verify->sums);
-    lr_operator_destroy(verify->setup.op); /* before the factors that it asks */
-    verify->setup.op = NULL;
-    matrix_factors_finish(&verify->factors);
     matrix_choice_finish(&verify->choice);
     setup_finish(&verify->setup);
     lr_matrix_file_close(verify->file);

@@ -83,8 +83,10 @@ static lr_status run_project(struct cli_args *args)
     struct setup setup = {0};
     const char *path = args_required(args, "--image");
     const char *output = args_required(args, "-o");
+    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
     lr_image *image = NULL;
     lr_status status = setup_scanner(&setup, args, LR_STORE_NO);
+    status = status == LR_OK ? lor_factors_give(&setup, way) : status;
     if (status == LR_OK) {
         image = setup_read_image(&setup, args, path);
         status = image != NULL ? project_image(args, &setup, image, output)
@@ -160,7 +162,9 @@ static lr_status make_image(struct cli_args *args, struct setup *setup, const lr
 static lr_status prepare(struct cli_args *args, struct setup *setup)
 {
     args_required(args, "-o");
+    const enum mu_way way = lor_factors_mu_as(args, MU_LINES);
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(lor_factors_give(setup, way));
     return setup_grid(setup, args, NULL);
 }
 
@@ -193,6 +197,7 @@ static lr_status run_sensitivity(struct cli_args *args)
 static const struct cli_option project_options[] = {
     {"--image", "IMAGE", "its grid is used, or that of --grid where it has none (.npy)", false},
     {"-o", "FILE", "LOR data to write (HDF5, or STIR's .hs)", false},
+    LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };
@@ -200,12 +205,14 @@ static const struct cli_option project_options[] = {
 static const struct cli_option backproject_options[] = {
     {"--data", "FILE", "LOR data (HDF5, or STIR's .hs)", false},
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };
 
 static const struct cli_option sensitivity_options[] = {
     {"-o", "IMAGE", "image to write (.nii, .nii.gz, .hv, .hdr, .mhd, .mha, .npy)", false},
+    LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };

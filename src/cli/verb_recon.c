@@ -62,12 +62,6 @@ static void check_model(struct cli_args *args, const struct recon_request *reque
         request->randoms == RECON_RANDOMS_AUTO) {
         args_complain(args, "--additive gives the randoms: leave out --randoms auto");
     }
-    if (args_has(args, "--mu-as") && !args_has(args, "--mu")) {
-        args_complain(args, "--mu-as needs --mu IMAGE");
-    }
-    if (args_has(args, "--mu-steps") && request->mu_as != RECON_MU_LINES) {
-        args_complain(args, "--mu-steps belongs to --mu-as lines");
-    }
 }
 
 static bool read_steps(struct cli_args *args, const struct recon_request *request)
@@ -122,10 +116,9 @@ static void read_psf(struct cli_args *args, struct recon_request *request)
 static void read_model(struct cli_args *args, struct recon_request *request)
 {
     static const char *const randoms[] = {"auto", "none", NULL};
-    static const char *const mu_as[] = {"factors", "lines", NULL};
     request->randoms =
         (enum recon_randoms)args_word(args, "--randoms", randoms, RECON_RANDOMS_AUTO);
-    request->mu_as = (enum recon_mu)args_word(args, "--mu-as", mu_as, RECON_MU_FACTORS);
+    request->mu_as = lor_factors_mu_as(args, MU_FACTORS);
     read_psf(args, request);
 }
 
@@ -585,7 +578,7 @@ static const struct cli_option algorithm_options[] = {
      false},
     {"--randoms", "HOW", "auto (by fan sums where the events have delayeds) or none", false},
     {"--efficiencies", "FILE", "one number per crystal (.npy, text or .petsird)", false},
-    {"--mu-as", "HOW", "--mu as factors (one per LOR) or along lines; default factors", false},
+    LOR_FACTORS_MU_AS("factors"),
     {"--psf-mm", "FWHM|X,Y,Z", "resolution in image space: a Gaussian of this width; default none",
      false},
     {0},

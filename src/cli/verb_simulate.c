@@ -18,6 +18,7 @@ struct request {
     double duration_s;
     double tof_ps; /* of photon pairs that are followed one by one; 0 = counts are drawn instead */
     bool expected, is_list;
+    enum mu_way mu_as;
     uint64_t seed;
 };
 
@@ -107,6 +108,7 @@ static struct request read_request(struct cli_args *args)
         .counts = (double)args_int(args, "--counts", 0, counts_range),
         .tof_ps = args_number(args, "--tof-ps", 0, true),
         .expected = args_has(args, "--expected"),
+        .mu_as = lor_factors_mu_as(args, MU_LINES),
         .seed = (uint64_t)args_int(args, "--seed", 1, seed_range),
     };
     check_source(args, &request);
@@ -331,6 +333,7 @@ static lr_status simulate(struct cli_args *args, struct setup *setup, const stru
                           lr_image **activity)
 {
     CLI_TRY(setup_scanner(setup, args, LR_STORE_NO));
+    CLI_TRY(lor_factors_give(setup, request->mu_as));
     CLI_TRY(make_activity(args, setup, request, activity));
     if (request->tof_ps > 0) {
         CLI_TRY(write_photons(setup, request, *activity));
@@ -379,6 +382,7 @@ static const struct cli_option options[] = {
     {"--duration", "S", "of list mode, seconds; default 60", false},
     {"--tof-ps", "PS",
      "list mode with times of flight, FWHM: photon pairs followed one by one, N = --counts", false},
+    LOR_FACTORS_MU_AS("lines"),
     FORECAST_DRY_RUN,
     {0},
 };

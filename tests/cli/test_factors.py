@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import yardl
-from program import GRID, NUM_VOXELS, ProgramTest, main, write_nifti
+from program import GRID, NUM_VOXELS, ProgramTest, main, read_nifti, write_nifti
 
 try:
     import h5py
@@ -99,6 +99,60 @@ class Factors(FactorsTest):
         self.assertGreater(len(rows[0]), 50)
         for name, value in rows[0].items():
             self.assertAlmostEqual(rows[1][name] / (value * factors[name]), 1, delta=1e-5)
+
+    def test_what_project_and_simulate_multiply_by(self):
+        """By factors a value is exp(-integral) times the one without a map, to its last digit of a float; by
+        lines the sum is within what `recon` has between the two (1 %, test_recon.py)."""
+        on = ["--scanner", self.scanner, "--backend", "cpu", "--mode", "sampled"]
+        x = self.image("x.nii", [0.1 * (k % 7) for k in range(NUM_VOXELS)])
+        mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]
+        self.good("factors", "--scanner", self.scanner, *mu, "-o", "f.h5")
+        factors = self.read_lors("f.h5").values.astype(float)
+        self.assertLess(factors[factors > 0].min(), 0.9)
+        for verb, more in (("project", []), ("simulate", ["--expected"])):
+            values = {}
+            for name, way in (("plain", []), ("usual", mu), ("lines", [*mu, "--mu-as", "lines"]),
+                              ("factors", [*mu, "--mu-as", "factors"])):
+                self.good(verb, *on, "--image", x, *more, *way, "-o", f"{name}.h5")
+                values[name] = self.read_lors(f"{name}.h5").values.astype(float)
+            exact = values["plain"] * factors
+            self.assertGreater(np.count_nonzero(exact), 100)
+            inside = exact > 0
+            self.assertTrue(np.array_equal(values["factors"] > 0, inside))
+            self.assertLess(np.abs(values["factors"][inside] / exact[inside] - 1).max(), 2e-7)
+            self.assertTrue(np.array_equal(values["usual"], values["lines"]))
+            ratio = values["factors"].sum() / values["lines"].sum()
+            self.assertLess(abs(ratio - 1), 0.01)
+            self.assertNotEqual(ratio, 1)
+
+    def test_what_is_projected_back(self):
+        """`sensitivity` by factors is what these numbers project back to, and `backproject` by factors of y what
+        y times them does without."""
+        on = ["--scanner", self.scanner, "--backend", "cpu", "--mode", "sampled", *GRID]
+        mu = ["--mu", self.image("mu.nii", [0.0096] * NUM_VOXELS)]
+        self.good("factors", "--scanner", self.scanner, *mu, "-o", "f.h5")
+        self.good("backproject", *on, "--data", "f.h5", "-o", "once.nii")
+        self.good("sensitivity", *on, *mu, "--mu-as", "factors", "-o", "s.nii")
+        self.good("factors", "--scanner", self.scanner, *mu, "-o", "twice.h5")
+        with h5py.File(self.path("twice.h5"), "r+") as file:
+            file["lor/values"][...] = file["lor/values"][...] ** 2
+        self.good("backproject", *on, "--data", "twice.h5", "-o", "twice.nii")
+        self.good("backproject", *on, "--data", "f.h5", *mu, "--mu-as", "factors", "-o", "b.nii")
+        for one, other in (("once.nii", "s.nii"), ("twice.nii", "b.nii")):
+            one, other = (np.array(read_nifti(self.path(name))[3]) for name in (one, other))
+            self.assertGreater(one.min(), 0)
+            self.assertLess(np.abs(other / one - 1).max(), 1e-6)
+
+    def test_mistakes_of_mu_as(self):
+        self.image("mu.nii")
+        for words, more in (("--mu-as needs --mu", ["--mu-as", "lines"]),
+                            ("belongs to --mu-as lines",
+                             ["--mu", "mu.nii", "--mu-as", "factors", "--mu-steps", 9])):
+            for verb in ("project", "simulate", "sensitivity", "backproject", "matrix"):
+                given = {"project": ["--image", "x.nii"], "simulate": ["--image", "x.nii"],
+                         "backproject": ["--data", "y.h5", *GRID]}.get(verb, GRID)
+                output = {"project": "p.h5", "simulate": "p.h5", "matrix": "m.h5"}.get(verb, "p.nii")
+                self.refuse(2, words, verb, *self.on_ring, *given, *more, "-o", output)
 
     def test_projection_data(self):
         """STIR's form holds the same numbers: back-projected they give the same image."""
