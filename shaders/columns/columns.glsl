@@ -264,6 +264,14 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
+// An overlap of no more is rounding: its ends are places of two crystals, one of them times tau, each of which is wrong by two
+// times 2^-24 of itself, and they are no larger than |middle| + half_cell; 1e-6 of a face more for places that
+// were counted from the middle of the stack.
+float rounding(float middle, float half_cell)
+{
+    return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
+}
+
 // Exact mode: the part of crystal column p that is seen through crystal column r.
 Strip exact_strip(Crossing crossing, int p, int r)
 {
@@ -271,7 +279,7 @@ Strip exact_strip(Crossing crossing, int p, int r)
     float u = crystal_middle(a, p), w = crystal_middle(b, r);
     vec2 seen = on_primary(crossing, w - 0.5 * b.face, w + 0.5 * b.face);
     float u0 = max(u - 0.5 * a.face, seen.x), u1 = min(u + 0.5 * a.face, seen.y);
-    if (u1 - u0 <= 1e-6 * a.face) {
+    if (u1 - u0 <= rounding(a.foot + u, 0.5 * a.face)) {
         return no_strip;
     }
     return make_strip(crossing, u0, u1);

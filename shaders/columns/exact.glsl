@@ -92,7 +92,10 @@ const float NEAR_SIZE = 0.002;
 float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
 {
     vec2 at = clamp(ends, -half_cell, half_cell);
-    float height = max(at.x - at.y, 0.0);
+    float height = at.x - at.y;
+    if (!(height > rounding(middle, half_cell))) {
+        return 0.0;
+    }
     float y = middle + 0.5 * (at.x + at.y);
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
@@ -118,7 +121,10 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     vec2 rises = -vec2(b0, b1) * strip.dtau;
     vec3 upper = clamped_line(middles.x, rises.x, half_cell);
     vec3 lower = clamped_line(middles.y, rises.y, half_cell);
-    float height = max(upper.x - lower.x, 0.0);
+    float height = upper.x - lower.x;
+    if (!(height > rounding(middle, half_cell))) {
+        return 0.0;
+    }
     float y = middle + 0.5 * (upper.x + lower.x);
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);

@@ -116,7 +116,7 @@ void visit_cell(View view, int index, ivec2 rs)
     Polygon polygon = clip_window(face_polygon(view.face), target.sight, view.crystal_mm, middle,
                                   target.cells.zw);
     Moments moments = polygon_moments(polygon);
-    float smallest = 1e-7 * view.face.x * view.face.y;
+    float smallest = 1e-6 * view.face.x * view.face.y; // less is rounding
     if (polygon.count < 3 || moments.area <= smallest ||
         !target_allows(target, view, rs)) {
         return;

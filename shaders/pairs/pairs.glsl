@@ -418,7 +418,7 @@ uint lor_of(Numbers numbers, Walk walk, Plane plane, vec2 cell)
 }
 
 // Overlaps of no more than this part of a face are rounding.
-const float NOTHING = 3e-7;
+const float NOTHING = 1e-6;
 
 // Emits the elements of one pair; a LOR may come in parts.
 void visit_pair(ModulePair pair, dvec3 point)
