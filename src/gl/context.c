@@ -109,7 +109,7 @@ void gl_context_destroy(struct gl_context *ctx)
         }
     } else {
         const bool has_objects = ctx->is_shared || ctx->fill != NULL || ctx->trace != NULL;
-        if (has_objects && gl_context_make_current(ctx) == LR_OK) {
+        if (has_objects && gl_context_make_current_to_free(ctx)) {
             delete_objects(ctx);
         }
         if (ctx->times_current > 0) {
@@ -121,13 +121,13 @@ void gl_context_destroy(struct gl_context *ctx)
     free(ctx);
 }
 
-lr_status gl_context_make_current(struct gl_context *ctx)
+static lr_status make_current(struct gl_context *ctx, const lr_log *log)
 {
     if (ctx->times_current == 0) {
         char reason[256] = "";
         if (!ctx->adopted &&
             !egl_context_make_current(&ctx->egl, &ctx->before, reason, sizeof(reason))) {
-            return lr_error(ctx->log, LR_NO_DEVICE,
+            return lr_error(log, LR_NO_DEVICE,
                             "the OpenGL context on %s cannot be made current: %s",
                             ctx->limits.renderer, reason);
         }
@@ -136,6 +136,16 @@ lr_status gl_context_make_current(struct gl_context *ctx)
     }
     ctx->times_current++;
     return LR_OK;
+}
+
+lr_status gl_context_make_current(struct gl_context *ctx)
+{
+    return make_current(ctx, ctx->log);
+}
+
+bool gl_context_make_current_to_free(struct gl_context *ctx)
+{
+    return make_current(ctx, ctx->is_lost ? NULL : ctx->log) == LR_OK;
 }
 
 void gl_context_release(struct gl_context *ctx)

@@ -84,6 +84,10 @@ void gl_context_destroy(struct gl_context *ctx);
 /* Makes the context current and remembers what was. Calls nest; each needs its release. */
 lr_status gl_context_make_current(struct gl_context *ctx);
 
+/* The same for whoever frees or reads what is left in it, without a status: false, and nothing is said, where the
+ * context was lost, which has been told, and can be current no more. */
+bool gl_context_make_current_to_free(struct gl_context *ctx);
+
 /* Undoes one gl_context_make_current; the outermost restores what was current before. */
 void gl_context_release(struct gl_context *ctx);
 

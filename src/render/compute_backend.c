@@ -200,7 +200,7 @@ static void close_place(struct lr_compute *compute)
 static void destroy(void *self)
 {
     struct lr_compute *compute = self;
-    if (gl_context_make_current(compute->ctx) == LR_OK) {
+    if (gl_context_make_current_to_free(compute->ctx)) {
         if (compute->lister != NULL && compute->lister != compute->projector) {
             compute->rows_method->destroy(compute->lister);
         }

@@ -646,7 +646,7 @@ static lr_status create(const lr_vector_params *params, int64_t bytes, lr_vector
 
 static void destroy(lr_vector *vector)
 {
-    if (gl_context_make_current(vector->place->ctx) == LR_OK) {
+    if (gl_context_make_current_to_free(vector->place->ctx)) {
         gl_buffer_destroy(vector->storage->buffer);
         gl_context_release(vector->place->ctx);
     }
@@ -801,7 +801,7 @@ static lr_status open_place(const lr_place_params *params, lr_place *place)
 
 static void close_place(lr_place *place)
 {
-    if (place->programs != NULL && gl_context_make_current(place->ctx) == LR_OK) {
+    if (place->programs != NULL && gl_context_make_current_to_free(place->ctx)) {
         destroy_programs(place->programs);
         gl_context_release(place->ctx);
     }

@@ -2,12 +2,15 @@
  * Copyright The LORaster authors
  *
  * Preloaded into the program, lets its OpenGL context be reset: from the question on whose number
- * is in LOSE_CONTEXT_AT, the driver says so. The number of questions asked goes to the file named
- * by LOSE_CONTEXT_COUNT. GLEW loads its functions by the one replaced here. */
+ * is in LOSE_CONTEXT_AT, the driver says so, and like some drivers reports nothing else any more and
+ * makes no context current. The number of questions asked goes to the file named by
+ * LOSE_CONTEXT_COUNT. GLEW loads its functions by the one replaced here. */
 #include "../next.h"
 
+#include <EGL/egl.h>
 #include <GL/glew.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +21,34 @@ typedef function (*getter)(const GLubyte *name);
 function glXGetProcAddressARB(const GLubyte *name);
 
 static long asked;
+static bool is_lost;
 
 static GLenum GLAPIENTRY answer_reset(void)
 {
     const char *at = getenv("LOSE_CONTEXT_AT");
-    return at == NULL || asked++ < strtol(at, NULL, 10) ? GL_NO_ERROR : GL_UNKNOWN_CONTEXT_RESET;
+    is_lost = is_lost || (at != NULL && asked++ >= strtol(at, NULL, 10));
+    return is_lost ? GL_UNKNOWN_CONTEXT_RESET : GL_NO_ERROR;
+}
+
+GLenum glGetError(void)
+{
+    GLenum (*next)(void);
+    *(void **)&next = find_next_symbol("glGetError");
+    return is_lost ? GL_CONTEXT_LOST : next();
+}
+
+EGLint eglGetError(void)
+{
+    EGLint (*next)(void);
+    *(void **)&next = find_next_symbol("eglGetError");
+    return is_lost ? EGL_CONTEXT_LOST : next();
+}
+
+EGLBoolean eglMakeCurrent(EGLDisplay display, EGLSurface draw, EGLSurface read, EGLContext context)
+{
+    EGLBoolean (*next)(EGLDisplay, EGLSurface, EGLSurface, EGLContext);
+    *(void **)&next = find_next_symbol("eglMakeCurrent");
+    return is_lost && context != EGL_NO_CONTEXT ? EGL_FALSE : next(display, draw, read, context);
 }
 
 static void write_count(void)

@@ -57,6 +57,14 @@ class Loss(ProgramTest):
             self.lose_everywhere("y.h5", "project", "--scanner", self.scanner, "--backend",
                                  backend, "--mode", "sampled", "--image", image, "-o", "y.h5")
 
+    def test_listmode(self):
+        """Vectors that outlive their operator are freed without a word."""
+        events = self.path("e.Cdh")
+        self.good("simulate", *self.on_ring, "--phantom", "spheres", *GRID, "--counts", 2000, "-o", events)
+        self.lose_everywhere("x.nii", "recon", "--scanner", self.scanner, "--backend", "compute", *GRID, "--operator",
+                             "listmode", "--events", events, "--algorithm", "osem", "--subsets", 2, "--iterations", 2,
+                             "-o", "x.nii")
+
     def test_recon(self):
         data = self.expected_counts()
         for store in ("yes", "no"):

@@ -40,10 +40,11 @@ class Programs(ProgramTest):
         return ["--scanner", self.scanner, "--backend", backend, *mode, *GRID]
 
     def test_info_compiles_nothing(self):
-        done, trace = self.trace("info")
-        self.assertIn("raster    works on", done.stdout)
-        self.assertIn("compute   works on", done.stdout)
-        self.assertEqual(trace, [])
+        for more in ({}, {"LORASTER_BATCHES": "large", "force_gl_renderer": "a graphics processor"}):
+            done, trace = self.trace("info", **more)
+            self.assertIn("raster    works on", done.stdout)
+            self.assertIn("compute   works on", done.stdout)
+            self.assertEqual(trace, [])
 
     def test_what_is_compiled_runs(self):
         data = self.expected_counts()

@@ -165,7 +165,7 @@ static void destroy_resources(struct compute_deposit *deposit)
 static void destroy(void *self)
 {
     struct compute_deposit *deposit = self;
-    if (deposit->ctx != NULL && gl_context_make_current(deposit->ctx) == LR_OK) {
+    if (deposit->ctx != NULL && gl_context_make_current_to_free(deposit->ctx)) {
         destroy_resources(deposit);
         gl_context_release(deposit->ctx);
     }

@@ -46,7 +46,7 @@ static lr_status rows(void *self, const struct lr_rows *wanted, const lr_row_sin
 static double device_seconds(void *self)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->has_laps && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (compute->has_laps && gl_context_make_current_to_free(compute->ctx)) {
         compute->device_seconds += lr_direct_read_laps(compute);
         gl_context_release(compute->ctx);
     }
@@ -142,7 +142,7 @@ static void finish(struct lr_direct_compute *compute)
 static void destroy(void *self)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->ctx != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
         finish(compute);
         gl_context_release(compute->ctx);
     }

@@ -151,7 +151,7 @@ static lr_status open_updates(void *self, const struct lr_update_plan *plan, boo
 static void close_updates(void *self)
 {
     struct lr_direct_compute *compute = self;
-    if (compute->resident != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (compute->resident != NULL && gl_context_make_current_to_free(compute->ctx)) {
         destroy_data(compute);
         gl_context_release(compute->ctx);
     }
@@ -428,7 +428,7 @@ static double read_seconds(void *self)
     if (compute->functions != NULL) {
         return compute->functions->read_laps(compute->self);
     }
-    if (compute->resident != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (compute->resident != NULL && gl_context_make_current_to_free(compute->ctx)) {
         seconds = gl_stopwatch_seconds(compute->resident->watch);
         gl_stopwatch_reset(compute->resident->watch);
         gl_context_release(compute->ctx);

@@ -266,7 +266,7 @@ static void finish(struct lr_listmode_compute *compute)
 static void destroy(void *self)
 {
     struct lr_listmode_compute *compute = self;
-    if (compute->ctx != NULL && gl_context_make_current(compute->ctx) == LR_OK) {
+    if (compute->ctx != NULL && gl_context_make_current_to_free(compute->ctx)) {
         finish(compute);
         gl_context_release(compute->ctx);
     }

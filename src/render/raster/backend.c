@@ -295,7 +295,7 @@ static double raster_device_seconds(void *self)
 static void raster_destroy(void *self)
 {
     struct raster *raster = self;
-    if (raster->ctx && gl_context_make_current(raster->ctx) == LR_OK) {
+    if (raster->ctx && gl_context_make_current_to_free(raster->ctx)) {
         for (int k = 0; k < NUM_KINDS; k++) {
             gl_stopwatch_destroy(raster->watches[k]);
         }
