@@ -340,6 +340,8 @@ def report_figure9(report, places):
 
 # --- pictures ---
 
+IMAGES = "correspondence images by the fragment shader"
+
 
 def new_figure(rows, columns, width, height):
     import matplotlib
@@ -350,8 +352,11 @@ def new_figure(rows, columns, width, height):
                            layout="constrained")
 
 
-def finish_figure(figure, name, says):
-    figure.suptitle(says, fontsize=9)
+def finish_figure(figure, name, says, passes):
+    """passes: of backend raster, where that was it."""
+    backend = read_settings()["backend"]
+    by = f"backend {backend}" + (f": {passes}" if backend == "raster" else "")
+    figure.suptitle(f"{says}\n{by}", fontsize=9)
     figure.savefig(name, dpi=85)
     import matplotlib.pyplot as pyplot
     pyplot.close(figure)
@@ -392,7 +397,7 @@ def draw_figure5():
             draw_line(k * CRYSTALS - 0.5, color="white", linewidth=0.4)
     finish_figure(figure, "figure5.png",
                   "Figure 5. LOR image of two opposite modules, forward projection of the activity "
-                  "of figure 7")
+                  "of figure 7", f"{IMAGES}; their points through the vertex shader, blended into the LOR image")
 
 
 def false_colours(k, what):
@@ -414,7 +419,7 @@ def draw_figure8(places):
         show(axes[1, k], false_colours(k, "ring"), f"{describe(point)}: all opposite modules")
     finish_figure(figure, "figure8.png",
                   f"Figure 8. Correspondence images of three voxels, R = {RAYS}, modules of "
-                  "32 x 32:\nred r, green s of the crystal met, black: none")
+                  "32 x 32:\nred r, green s of the crystal met, black: none", IMAGES)
 
 
 def draw_figure9(places):
@@ -431,7 +436,7 @@ def draw_figure9(places):
         figure.colorbar(picture, ax=axes[k, 2], shrink=0.8)
     finish_figure(figure, "figure9.png",
                   f"Figure 9. Weights of lines in a ball of water of {SPHERE_MM:g} mm, by geometry "
-                  "only and with absorption")
+                  "only and with absorption", IMAGES)
 
 
 def make_report(words):

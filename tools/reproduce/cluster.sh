@@ -12,17 +12,17 @@ usage() {
 usage: tools/reproduce/cluster.sh [options]
   --out FOLDER       where everything goes; default build/reproduce-cluster
   --program FILE     default build/release/loraster
-  --size NAME        small: 16 x 16 x 16 voxels of 2 mm, 3 iterations, under a minute (default)
+  --size NAME        small: 16 x 16 x 16 voxels of 2 mm, 3 iterations, 2 minutes of processor time (default)
                      paper: 128 x 128 x 128 voxels of 0.5 mm, 10 iterations, for a graphics processor
   --voxels N         N x N x N voxels of 64/N mm instead, 2 mm at most
   --iterations N     of ML-EM; default 3 (small) or 10
   --counts N         detected photon pairs of figure 7; default 1000000 (small) or 20000000
   --seed N           default 1
-  --mu-as HOW        absorption of figure 7: lines, as in the paper (default of paper), or factors, one per LOR,
-                     which is over ten times as fast on a software renderer (default of small)
+  --mu-as HOW        absorption of figure 7: lines, as in the paper (default of paper), or factors, one per LOR
+                     (default of small)
   --backend NAME     raster, or cpu to compare with; default raster
   --threads N        default: all processors
-  --max-memory SIZE  for the matrix of figure 7, which is kept where it fits; default: half
+  --max-memory SIZE  for the matrix of figure 7, which backend cpu keeps where it fits; default: half
   --no-figures       of the pictures only what the program draws itself: needs no python3-matplotlib
 The exit code is 1 where a figure contradicts the paper's formulas.
 END
