@@ -264,9 +264,9 @@ uint strip_block(ColumnPair pair, Crossing crossing, int p, int r)
     return pair.first + pr * uint(i.counts.y * j.counts.y);
 }
 
-// An overlap of no more is rounding: its ends are places of two crystals, one of them times tau, each of which is wrong by two
-// times 2^-24 of itself, and they are no larger than |middle| + half_cell; 1e-6 of a face more for places that
-// were counted from the middle of the stack.
+// An overlap of no more is rounding: its ends are places of two crystals, one of them times tau. Each is wrong by
+// twice 2^-24 of itself, and is no larger than |middle| + half_cell; 1e-6 of a face are added for places that were
+// counted from the middle of the stack.
 float rounding(float middle, float half_cell)
 {
     return fma(2.4e-7, abs(middle), 2.2e-6 * half_cell);
