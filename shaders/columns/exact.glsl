@@ -93,9 +93,7 @@ float parallel_weight(Strip strip, float middle, float half_cell, vec2 ends)
 {
     vec2 at = clamp(ends, -half_cell, half_cell);
     float height = at.x - at.y;
-    if (!(height > rounding(middle, half_cell))) {
-        return 0.0;
-    }
+    height = height > rounding(middle, half_cell) ? height : 0.0;
     float y = middle + 0.5 * (at.x + at.y);
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
@@ -122,15 +120,13 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     vec3 upper = clamped_line(middles.x, rises.x, half_cell);
     vec3 lower = clamped_line(middles.y, rises.y, half_cell);
     float height = upper.x - lower.x;
-    if (!(height > rounding(middle, half_cell))) {
-        return 0.0;
-    }
+    height = height > rounding(middle, half_cell) ? height : 0.0;
     float y = middle + 0.5 * (upper.x + lower.x);
     float yy = y * y;
     float root = inversesqrt(yy + strip.squared);
     float inverse = root * root;
 #ifdef NEAR
-    if (fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
+    if (height > 0.0 && fma(strip.width, strip.width, height * height) * inverse > NEAR_SIZE) {
         return near_weight(strip, middle - half_cell, a.face, middles, rises);
     }
 #endif
@@ -140,7 +136,8 @@ float axial_weight(Strip strip, Axial a, Axial b, ivec2 qs, vec2 at)
     float bend = fma(strip.bend.x, inverse, -strip.bend.y) +
                  curve * fma(0.25 * height, height, 0.125 * sum.z) + 2.5 * y * slant * sum.y;
     float bent = fma(height * inverse, bend, height) - fma(slant, less.y, 1.5 * y * part * less.z);
-    return strip.share * inverse * root * max(bent, 0.0); // of a corner it may be less than nothing
+    bent = height > 0.0 ? max(bent, 0.0) : 0.0; // a corner's may be less than nothing
+    return strip.share * inverse * root * bent;
 }
 
 // The same for a strip of any number of pieces.
