@@ -108,11 +108,14 @@ typedef struct lr_listmode_params {
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the
                                      operator */
     const float
-        *event_factors;        /* [count] multiplies the rows of events in place of `factors`, which
+        *event_factors; /* [count] multiplies the rows of events in place of `factors`, which
                                     then count in the sensitivity alone; finite, >= 0; copied. NULL =
                                     those of the events' LORs */
-    int64_t sensitivity_lines; /* LORs that the sensitivity has at most; 0 = 2^25 */
-    uint64_t seed;             /* of their choice where they are not all */
+    int64_t
+        sensitivity_lines; /* LORs that each voxel's sensitivity is from; where few of them see a
+                                  voxel it has more. 0 = 2^25, and up to 2^30 where the mean voxel
+                                  would not be known to 1.8 % */
+    uint64_t seed;         /* of their choice where they are not all */
     lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and
                                     computed there if it has not been. Outlives this one; NULL = none */
@@ -136,10 +139,10 @@ typedef struct lr_listmode_params {
  * ranges. There is no mode, no stored matrix and no rows of points.
  *
  * lr_operator_sensitivity is not of the events but of what could have been measured: A^T n of all LORs in
- * coincidence, without time of flight, or of an evenly spread sample of them, which is as large on
- * average; of a part, times its share of the events. So lr_recon takes a measured value of 1 for each
- * event. The scale of images is that of the kernel's chords in mm, and not of emissions; of the exact
- * kernel it is emissions.
+ * coincidence, without time of flight, or of samples of them, which are as large on average, but 0
+ * in voxels of which too little would be known; of a part, times its share of the events. So lr_recon
+ * takes a measured value of 1 for each event. The scale of images is that of the kernel's chords in mm,
+ * and not of emissions; of the exact kernel it is emissions.
  * errors: NULL, logged: as said of the params; LR_BAD_INPUT for an event of modules that are not in
  * coincidence, where there are factors. */
 LR_API lr_operator *lr_listmode_create(const lr_listmode_params *params);
@@ -155,8 +158,10 @@ typedef struct lr_listmode_info {
         sort_seconds;          /* that it took to arrange the events, by the clock of the
                                                device where that did so */
     int64_t sensitivity_lines; /* LORs that it has; 0 = it has not been asked for yet */
-    double sensitivity_error;  /* standard error of a voxel of a sampled one, as a part of the mean
-                                  over the voxels; 0 = all LORs */
+    double sensitivity_error; /* standard error of a sampled one's mean voxel (root mean square), as
+                                  a part of the mean over the voxels; 0 = all LORs */
+    double sensitivity_worst; /* of the voxel that has the largest, as a part of its value */
+    int64_t sensitivity_left; /* voxels that are 0 because too few of their LORs could be taken */
 } lr_listmode_info;
 
 /* Lives as long as the operator; NULL for those of other families. */

@@ -18,8 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* LORs that a sensitivity has at most unless another number is asked for: a voxel of a whole-body
- * image is then known to about 2 %. */
+/* LORs that a sensitivity has at least where no number is asked for. */
 static const int64_t usual_lines = INT64_C(1) << 25;
 
 static lr_status create_cuda(const struct lr_listmode_backend_params *params,
@@ -140,7 +139,8 @@ static lr_status check(const lr_listmode_params *params)
     const lr_operator *like = params->sensitivity_of;
     const bool is_like =
         like == NULL ||
-        (like->listmode != NULL && like->listmode->num_voxels == lr_grid_num_voxels(params->grid) &&
+        (like->listmode != NULL &&
+         lr_grid_num_voxels(&like->listmode->grid) == lr_grid_num_voxels(params->grid) &&
          (like->listmode->info.blobs.radius_mm > 0) == (params->blobs != NULL));
     if (!is_like) {
         return lr_error(params->log, LR_USAGE,
@@ -378,8 +378,9 @@ static lr_status fill_family(struct lr_operator *op, const lr_listmode_params *p
 {
     struct lr_listmode_family *family = op->listmode;
     family->lors = params->lors;
-    family->num_voxels = lr_grid_num_voxels(params->grid);
+    family->grid = *params->grid;
     family->wanted_lines = params->sensitivity_lines > 0 ? params->sensitivity_lines : usual_lines;
+    family->lines_are_usual = params->sensitivity_lines == 0;
     family->seed = params->seed;
     family->sensitivity_part = params->sensitivity_part;
     family->sensitivity_parts = params->sensitivity_parts > 0 ? params->sensitivity_parts : 1;

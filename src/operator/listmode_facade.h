@@ -27,7 +27,7 @@ struct lr_listmode_family {
     lr_listmode_info info;
     struct lr_listmode_model model;
     struct lr_listmode_model second; /* of the second grid of blobs */
-    int64_t num_voxels; /* of the grid that was asked for, also where there are blobs */
+    lr_grid grid;                    /* that was asked for, also where there are blobs */
     struct lr_listmode_events events;
     lr_listmode_create_fn *create;   /* of the backend, for the lines of the sensitivity */
     lr_listmode_arrange_fn *arrange; /* alike; NULL = the host arranges events */
@@ -35,7 +35,8 @@ struct lr_listmode_family {
     const lr_lors *lors;             /* the caller's */
     lr_lor_source factors;           /* of LORs; get == NULL: 1 */
     float *event_factors;            /* owned [count] the same of the events; NULL = 1 */
-    int64_t wanted_lines;            /* of the sensitivity, at most */
+    int64_t wanted_lines;            /* of the sensitivity */
+    bool lines_are_usual;            /* it was not asked how many */
     int sensitivity_part, sensitivity_parts; /* which of its lines, of how many parts */
     uint64_t seed;
     struct lr_operator *sensitivity_of; /* the caller's; NULL = none */

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * The sensitivity of list mode: every LOR in coincidence, or a sample of them, as events without time of
+ * The sensitivity of list mode: every LOR in coincidence, or samples of them, as events without time of
  * flight are projected back by the same kernel (docs/method/listmode.md, "Sensitivity"). */
 #include "base/background.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/vec.h"
+#include "listmode/region.h"
 #include "listmode/sample.h"
+#include "listmode/tube.h"
 #include "model/lors/place.h"
 #include "model/lors/selection.h"
 #include "operator/listmode_facade.h"
@@ -15,18 +18,16 @@
 #include "operator/project.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* LORs that are events at a time: each time a backend is opened for them, which on a graphics processor takes
  * as long as projecting a million. Processors hear more often whether they are to stop. */
-enum { LINES_AT_ONCE = 1 << 20, LINES_ON_DEVICE = 1 << 23 };
+enum { LINES_AT_ONCE = 1 << 19, LINES_ON_DEVICE = 1 << 22 };
 
 /* Lines and voxels that a thread takes at a time. */
 enum { LINES_OF_BLOCK = 1 << 14, VOXELS_OF_BLOCK = 1 << 16 };
-
-/* Of a sample, lines go to two halves in turn, by whose difference its error is known. */
-enum { HALVES = 2 };
 
 /* LORs that are events; numbers: NULL where nothing is asked by them. */
 struct drawn {
@@ -36,11 +37,11 @@ struct drawn {
 
 struct sum;
 
-/* Lines first <= line < end of one half that are projected together. */
+/* Lines of one group that are projected together. */
 struct batch {
     struct sum *sum;
-    int half;
-    int64_t first, end;
+    int group;
+    int64_t first, end; /* in the group */
     struct lr_listmode_sample sample;
     bool is_drawn;       /* packed has the LORs; else the device is to draw them */
     struct drawn packed; /* [at_once] the LORs, ascending */
@@ -49,18 +50,29 @@ struct batch {
     lr_status status; /* of making `lines` */
 };
 
+/* A sample of LORs. Lines go to groups in turn, so that none is projected together with its neighbour, which may be the
+ * same LOR; the scatter of many groups tells the error. */
 struct sum {
     struct lr_operator *op;
     struct lr_listmode_family *family;
-    double *half[HALVES];    /* [num_voxels] */
-    int64_t at_once;         /* of each half */
+    const lr_lors *lors; /* from which lines are drawn */
+    const struct lr_listmode_region
+        *region;     /* lines that do not come near are left out; NULL: none */
+    double reach_mm; /* how near */
+    uint64_t seed;
+    int64_t num_lines;
+    double stride; /* LORs for each line */
+    int num_groups;
+    bool has_scatter;
+    double *total;           /* [num_voxels] */
+    double *group, *squares; /* [num_voxels] of the group at hand; of all, squares added up; NULL
+                                without scatter */
+    int64_t at_once;         /* of a group */
     struct drawn drawn;      /* [at_once] as threads draw them, with gaps */
     struct batch batches[2]; /* the one at hand and the next one, in turn */
     float *factors;          /* [at_once], or NULL: all are 1 */
     lr_vector image;         /* in the backend's precision */
-    int64_t num_lines;
-    double stride;  /* LORs for each line */
-    bool by_device; /* it draws LORs, if it has the memory */
+    bool by_device;          /* it draws LORs, if it has the memory */
 };
 
 /* Lines from which the events of a batch come. */
@@ -69,27 +81,29 @@ struct lines {
     const struct batch *batch;
     struct {
         int64_t kept, place; /* from where the block begins; where they are to begin */
-    } blocks[LINES_ON_DEVICE / HALVES / LINES_OF_BLOCK + 1];
+    } blocks[LINES_ON_DEVICE / LINES_OF_BLOCK + 1];
 };
 
 static void draw_block(void *user, int64_t begin, int64_t end, int worker)
 {
     struct lines *lines = user;
     struct sum *sum = lines->sum;
-    struct lr_place place = {.lors = sum->family->lors};
+    const double(*hits)[3] = (const double(*)[3])sum->family->events.hits;
+    struct lr_place place = {.lors = sum->lors};
     int64_t at = begin;
     (void)worker;
     for (int64_t k = begin; k < end; k++) {
-        const int64_t lor = lr_listmode_sample_lor(&lines->batch->sample, k);
-        lr_place_seek(&place, lor);
-        if (!lr_place_in_coincidence(&place)) {
+        lr_place_seek(&place, lr_listmode_sample_lor(&lines->batch->sample, k));
+        const int a = place.first_i + place.a, b = place.first_j + place.b;
+        if (!lr_place_in_coincidence(&place) ||
+            (sum->region != NULL &&
+             !lr_listmode_region_is_near(sum->region, hits[a], hits[b], sum->reach_mm))) {
             continue;
         }
         if (sum->drawn.numbers != NULL) {
-            sum->drawn.numbers[at] = lor;
+            sum->drawn.numbers[at] = lr_lors_number(sum->family->lors, a, b);
         }
-        sum->drawn.events[at++] =
-            (lr_event){.crystals = {place.first_i + place.a, place.first_j + place.b}, .weight = 1};
+        sum->drawn.events[at++] = (lr_event){.crystals = {a, b}, .weight = 1};
     }
     lines->blocks[begin / LINES_OF_BLOCK].kept = at - begin;
 }
@@ -120,24 +134,22 @@ static int64_t close_gaps(struct lines *lines, int64_t count)
     return sum;
 }
 
-/* The lines of a batch: of its half those up to `end`, of which this part has each step-th. */
+/* The lines of a batch, of which this part has each parts-th. */
 static struct lr_listmode_sample find_sample(const struct batch *batch)
 {
     const struct sum *sum = batch->sum;
-    const struct lr_listmode_family *family = sum->family;
-    const int64_t step = family->sensitivity_parts, part = family->sensitivity_part;
-    const int64_t begin = batch->first / HALVES,
-                  end = (batch->end - batch->half + HALVES - 1) / HALVES;
-    const int64_t first = part + (begin - part + step - 1) / step * step;
-    return (struct lr_listmode_sample){.lors = family->lors,
-                                       .stride = sum->stride,
-                                       .seed = family->seed,
-                                       .first = HALVES * first + batch->half,
-                                       .step = HALVES * step,
-                                       .count = end > first ? (end - first + step - 1) / step : 0};
+    const int64_t step = sum->family->sensitivity_parts, part = sum->family->sensitivity_part;
+    const int64_t first = part + (batch->first - part + step - 1) / step * step;
+    return (struct lr_listmode_sample){
+        .lors = sum->lors,
+        .stride = sum->stride,
+        .seed = sum->seed,
+        .first = sum->num_groups * first + batch->group,
+        .step = sum->num_groups * step,
+        .count = batch->end > first ? (batch->end - first + step - 1) / step : 0};
 }
 
-/* The LORs of a batch that are in coincidence; returns how many. */
+/* The LORs of a batch that are in coincidence, and near the region; returns how many. */
 static int64_t gather(struct batch *batch)
 {
     struct lines lines = {.sum = batch->sum, .batch = batch};
@@ -251,17 +263,23 @@ static lr_status project(struct batch *batch)
     return status;
 }
 
-struct adding {
-    const lr_vector *image;
-    double *half;
-};
-
 static void add_voxels(void *user, int64_t begin, int64_t end, int worker)
 {
-    const struct adding *adding = user;
+    const struct sum *sum = user;
     (void)worker;
     for (int64_t v = begin; v < end; v++) {
-        adding->half[v] += lr_number_get(adding->image, v);
+        (sum->group != NULL ? sum->group : sum->total)[v] += lr_number_get(&sum->image, v);
+    }
+}
+
+static void end_group(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct sum *sum = user;
+    (void)worker;
+    for (int64_t v = begin; v < end; v++) {
+        sum->total[v] += sum->group[v];
+        sum->squares[v] += sum->group[v] * sum->group[v];
+        sum->group[v] = 0.0;
     }
 }
 
@@ -281,7 +299,7 @@ static lr_status add_batch(struct batch *batch)
     lr_listmode_events_finish(&batch->lines);
     if (status == LR_OK && batch->count > 0) {
         lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, add_voxels,
-                        &(struct adding){&sum->image, sum->half[batch->half]});
+                        sum);
     }
     return status;
 }
@@ -290,12 +308,18 @@ static lr_status add_batch(struct batch *batch)
 static bool next_batch(struct batch *batch, const struct batch *before)
 {
     const struct sum *sum = batch->sum;
-    const int64_t most = HALVES * sum->at_once * sum->family->sensitivity_parts;
-    const bool goes_on = before != NULL && before->half + 1 < HALVES;
-    batch->half = goes_on ? before->half + 1 : 0;
-    batch->first = before == NULL ? 0 : goes_on ? before->first : before->end;
-    batch->end = batch->first + most < sum->num_lines ? batch->first + most : sum->num_lines;
-    return batch->first < sum->num_lines;
+    const int groups = sum->num_groups;
+    const int64_t most = sum->at_once * sum->family->sensitivity_parts;
+    batch->group = before != NULL ? before->group : 0;
+    batch->first = before != NULL ? before->end : 0;
+    int64_t lines = (sum->num_lines - batch->group + groups - 1) / groups;
+    if (batch->first >= lines) {
+        batch->group++;
+        batch->first = 0;
+        lines = (sum->num_lines - batch->group + groups - 1) / groups;
+    }
+    batch->end = batch->first + most < lines ? batch->first + most : lines;
+    return batch->group < groups && batch->first < lines;
 }
 
 /* Where the device had no memory to draw a batch, processors draw all that follow, beside it. */
@@ -336,10 +360,16 @@ static lr_status add_all(struct sum *sum)
         prepare(batch);
     }
     while (is_there && status == LR_OK) {
-        status = lr_progress_report(sum->op->params.progress, "sensitivity", (double)batch->first,
-                                    (double)sum->num_lines);
+        status = lr_progress_report(
+            sum->op->params.progress, "sensitivity",
+            (double)batch->group * (double)sum->num_lines / sum->num_groups + (double)batch->first,
+            (double)sum->num_lines);
         const bool goes_on = next_batch(next, batch);
         status = status == LR_OK ? add_and_prepare(batch, goes_on ? next : NULL) : status;
+        if (sum->group != NULL && (!goes_on || next->group != batch->group)) {
+            lr_parallel_for(sum->op->params.threads, sum->image.count, VOXELS_OF_BLOCK, end_group,
+                            sum);
+        }
         struct batch *const done = batch;
         batch = next;
         next = done;
@@ -348,19 +378,12 @@ static lr_status add_all(struct sum *sum)
     return status;
 }
 
-/* Root mean square over the voxels of the difference of the halves, which is as large as the error of
- * their sum, as a part of the mean sensitivity. */
-static double find_error(const struct sum *sum, int64_t num_voxels)
+/* The variance of a voxel's total, by how its groups scatter. */
+static double variance_of(const struct sum *sum, int64_t v)
 {
-    double squares = 0.0, total = 0.0;
-    for (int64_t v = 0; v < num_voxels; v++) {
-        const double apart = sum->half[0][v] - sum->half[1][v];
-        squares += apart * apart;
-        total += sum->half[0][v] + sum->half[1][v];
-    }
-    return sum->stride > 1.0 && total > 0.0
-               ? sqrt(squares * (double)num_voxels / sum->family->sensitivity_parts) / total
-               : 0.0;
+    const double groups = sum->num_groups;
+    const double scatter = sum->squares[v] - sum->total[v] * sum->total[v] / groups;
+    return scatter > 0.0 ? groups / (groups - 1.0) * scatter : 0.0;
 }
 
 static bool open_drawn(struct drawn *drawn, const struct sum *sum)
@@ -373,16 +396,24 @@ static bool open_drawn(struct drawn *drawn, const struct sum *sum)
     return drawn->events != NULL && (drawn->numbers != NULL) == has_factors;
 }
 
+/* sum: op, family, lors, seed, num_lines, num_groups and has_scatter. Close it in any case. */
 static lr_status open_sum(struct sum *sum)
 {
     const int64_t num_voxels = sum->op->info.num_voxels;
     const lr_log *log = sum->op->params.log;
-    bool has_all = true;
-    for (int half = 0; half < HALVES; half++) {
-        sum->half[half] = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
-        has_all = has_all && sum->half[half] != NULL;
-    }
     const bool has_factors = sum->family->factors.get != NULL;
+    sum->stride = (double)sum->lors->count / (double)sum->num_lines;
+    sum->at_once = sum->op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE;
+    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
+    sum->by_device =
+        sum->family->arrange != NULL && !has_factors && !(sum->family->info.blobs.radius_mm > 0);
+    sum->total = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+    bool has_all = sum->total != NULL;
+    if (sum->has_scatter) {
+        sum->group = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+        sum->squares = lr_alloc(num_voxels, sizeof(double), "the sensitivity", log);
+        has_all = has_all && sum->group != NULL && sum->squares != NULL;
+    }
     has_all = open_drawn(&sum->drawn, sum) && has_all;
     for (int k = 0; k < 2; k++) {
         sum->batches[k].sum = sum;
@@ -402,9 +433,9 @@ static void close_drawn(struct drawn *drawn)
 
 static void close_sum(struct sum *sum)
 {
-    for (int half = 0; half < HALVES; half++) {
-        free(sum->half[half]);
-    }
+    free(sum->group);
+    free(sum->total);
+    free(sum->squares);
     close_drawn(&sum->drawn);
     for (int k = 0; k < 2; k++) {
         close_drawn(&sum->batches[k].packed);
@@ -414,15 +445,484 @@ static void close_sum(struct sum *sum)
     lr_vector_destroy(&sum->image);
 }
 
-static void tell(const struct sum *sum)
+/* --- which voxels take more lines --- */
+
+/* Levels of voxels. Those of level 0 have the lines that all have; each next level has twice as many, but only LORs
+ * that come near its voxels. The last ones have all of these LORs, that of voxels which no line of the guide met being
+ * a level of its own. */
+enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
+
+/* Lines, at most, of a first sample by which levels are told, and the groups by whose scatter. */
+enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
+
+/* Edge of a tile of a slice of which the scatter of groups is taken together, and how far around a voxel its
+ * sensitivity is, as few lines of the guide meet it. */
+enum { TILE = 16, AROUND = 2 };
+
+/* LORs of which it can be told whether they come near a level's voxels in the time in which one is projected. */
+enum { LOOKS_PER_LINE = 96 };
+
+/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide tells it roughly:
+ * also that of the mean voxel, where the number of lines is not given. How many lines that may take. */
+static const double most_error = 0.02, aim = 0.9;
+static const int64_t most_lines = INT64_C(1) << 30;
+
+/* Shorter strides save nothing. */
+static const double worth_drawing = 1.5;
+
+/* Lines that further levels may take: a part of those that all voxels have, and what takes little time. */
+static const double part_for_levels = 0.6, least_for_levels = 1 << 22;
+
+/* A level's voxels in slices of one half of the image, in a box of the grid: in the slices that have many of them,
+ * such as those at the ends, or in the others, such as corners. Blobs have one piece. */
+struct piece {
+    int level;
+    bool is_unmet;         /* by lines of the guide */
+    int first[3], last[3]; /* behind the last */
+    int64_t count;         /* voxels of the level */
+    double visits; /* the box's part of the whole sensitivity: of what projecting a LOR takes */
+};
+
+enum { PIECES = 4, MANY = 8 }; /* in a level; more than a slice's voxels over that are many */
+
+struct plan {
+    struct lr_operator *op;
+    int64_t num_lines;     /* that all voxels have */
+    unsigned char *levels; /* owned [num_voxels] */
+    float
+        *variance; /* owned [num_voxels] error squared over stride - 1; infinite: no line was met */
+    double limit;  /* of the standard error */
+    int num_levels;
+    double strides[MOST_LEVELS];
+    /* First those whose voxels take least, last those of which no line was met. */
+    struct piece pieces[MOST_LEVELS * PIECES];
+    int num_pieces;
+};
+
+/* LORs of a stride s have an error by s - 1: where all are taken there is none. */
+static double error_at(const struct plan *plan, int64_t v, double stride)
 {
-    const lr_listmode_info *info = &sum->family->info;
-    if (info->sensitivity_error > 0.0) {
+    return stride > 1.0 ? sqrt((double)plan->variance[v] * (stride - 1.0)) : 0.0;
+}
+
+/* The operator of the guide: on the processor, so that its numbers are the same beside every backend; where elements
+ * are exact their tubes serve, which are quicker. */
+static struct lr_operator *open_guide(struct lr_operator *op)
+{
+    const struct lr_listmode_family *family = op->listmode;
+    lr_event line = {.weight = 1}; /* it has to have an event */
+    lr_lors_crystals(family->lors, 0, line.crystals);
+    const bool is_exact = family->info.kernel == LR_LISTMODE_EXACT;
+    const lr_listmode_params params = {
+        .lors = family->lors,
+        .grid = &family->grid,
+        .events = &line,
+        .count = 1,
+        .kernel = is_exact ? LR_LISTMODE_TUBE : family->info.kernel,
+        .tube = is_exact ? (lr_listmode_tube){.width_mm = 0} : family->model.tube,
+        .blobs = family->info.blobs.radius_mm > 0 ? &family->info.blobs : NULL,
+        .factors = family->factors.get != NULL ? &family->factors : NULL,
+        .event_factors = &(float){1},
+        .backend = "native",
+        .threads = op->params.threads,
+        .log = op->params.log,
+        .progress = op->params.progress};
+    return lr_listmode_create(&params);
+}
+
+struct grading {
+    const struct sum *sum;
+    struct plan *plan;
+    int tiles[2]; /* of a slice */
+};
+
+static double mean_around(const struct grading *grading, int x, int y, int z)
+{
+    const int *size = grading->plan->op->grid.size;
+    double total = 0.0;
+    int count = 0;
+    for (int j = y > AROUND ? y - AROUND : 0; j <= y + AROUND && j < size[1]; j++) {
+        for (int i = x > AROUND ? x - AROUND : 0; i <= x + AROUND && i < size[0]; i++, count++) {
+            total += grading->sum->total[((int64_t)z * size[1] + j) * size[0] + i];
+        }
+    }
+    return total / count;
+}
+
+/* The variance is as a part of the value what each line adds to a voxel, about the same all over a tile, over the
+ * voxel's value. */
+static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
+{
+    const struct grading *grading = user;
+    const struct sum *sum = grading->sum;
+    const int *size = grading->plan->op->grid.size;
+    (void)worker;
+    for (int64_t tile = begin; tile < end; tile++) {
+        const int first[2] = {(int)(tile % grading->tiles[0]) * TILE,
+                              (int)(tile / grading->tiles[0] % grading->tiles[1]) * TILE};
+        const int z = (int)(tile / grading->tiles[0] / grading->tiles[1]);
+        const int last[2] = {first[0] + TILE < size[0] ? first[0] + TILE : size[0],
+                             first[1] + TILE < size[1] ? first[1] + TILE : size[1]};
+        double variance = 0.0, total = 0.0;
+        for (int y = first[1]; y < last[1]; y++) {
+            const int64_t row = ((int64_t)z * size[1] + y) * size[0];
+            for (int64_t v = row + first[0]; v < row + last[0]; v++) {
+                variance += variance_of(sum, v);
+                total += sum->total[v];
+            }
+        }
+        const double of_line = total > 0.0 ? variance / total / (sum->stride - 1.0) : INFINITY;
+        for (int y = first[1]; y < last[1]; y++) {
+            for (int x = first[0]; x < last[0]; x++) {
+                const double mean = mean_around(grading, x, y, z);
+                grading->plan->variance[((int64_t)z * size[1] + y) * size[0] + x] =
+                    mean > 0.0 ? (float)(of_line / mean) : INFINITY;
+            }
+        }
+    }
+}
+
+/* The standard error of the mean voxel, as a part of the mean sensitivity: for a stride of 1, likewise. */
+static double mean_error_of(const struct sum *sum)
+{
+    double variance = 0.0, total = 0.0;
+    for (int64_t v = 0; v < sum->image.count; v++) {
+        variance += variance_of(sum, v);
+        total += sum->total[v];
+    }
+    return total > 0.0 ? sqrt(variance * (double)sum->image.count / (sum->stride - 1.0)) / total
+                       : 0.0;
+}
+
+/* How many lines all voxels have, what error may stay, and which level each voxel has. */
+static void set_levels(struct plan *plan, double mean_error)
+{
+    const struct lr_listmode_family *family = plan->op->listmode;
+    const double all = (double)family->lors->count;
+    if (family->lines_are_usual) {
+        const double wanted = all / (1.0 + pow(aim * most_error / mean_error, 2.0));
+        const double least = (double)plan->num_lines, most = fmin(all, (double)most_lines);
+        plan->num_lines = (int64_t)fmax(least, fmin(wanted, most));
+    }
+    const double stride = all / (double)plan->num_lines;
+    plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
+    plan->num_levels = 0;
+    for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2;
+         at /= LINES_PER_LEVEL) {
+        plan->strides[plan->num_levels++] = at;
+    }
+    plan->num_levels += plan->num_levels == 0; /* all voxels have level 0, whatever its stride */
+    plan->strides[0] = stride;
+    plan->strides[plan->num_levels++] = 1.0;
+    plan->strides[plan->num_levels++] = 1.0;
+    for (int64_t v = 0; v < plan->op->info.num_voxels; v++) {
+        while (error_at(plan, v, plan->strides[plan->levels[v]]) > aim * plan->limit) {
+            plan->levels[v]++;
+        }
+        plan->levels[v] += isinf(plan->variance[v]) != 0;
+    }
+}
+
+/* How far from its line a LOR may have elements. */
+static double reach_of(const struct lr_listmode_model *model)
+{
+    const double *edge = model->grid.voxel_mm;
+    return model->kernel == LR_LISTMODE_EXACT  ? model->reach_mm
+           : model->kernel == LR_LISTMODE_TUBE ? sqrt(lr_listmode_rim(&model->tube))
+                                               : 0.5 * vec_length(edge);
+}
+
+static int compare_pieces(const void *a, const void *b)
+{
+    const struct piece *first = a, *second = b;
+    const double ahead = first->visits * (double)second->count,
+                 behind = second->visits * (double)first->count;
+    return first->is_unmet != second->is_unmet ? first->is_unmet - second->is_unmet
+           : ahead != behind                   ? (ahead > behind) - (ahead < behind)
+                                               : first->level - second->level;
+}
+
+/* What LORs take to be projected goes by how much they have in the box, and as far around as they reach. */
+static void find_pieces(struct plan *plan, const struct sum *sum)
+{
+    const int *size = plan->op->grid.size;
+    const bool has_blobs = plan->op->listmode->info.blobs.radius_mm > 0;
+    const int64_t slice = (int64_t)size[0] * size[1];
+    double total = 0.0;
+    int64_t in_slice[MOST_LEVELS];
+    for (int64_t v = 0; v < sum->image.count; v++) {
+        const int at[3] = {(int)(v % size[0]), (int)(v / size[0] % size[1]), (int)(v / slice)};
+        const int level = plan->levels[v];
+        if (v % slice == 0) {
+            memset(in_slice, 0, sizeof(in_slice));
+            for (int64_t k = v; k < v + slice; k++) {
+                in_slice[plan->levels[k]]++;
+            }
+        }
+        const int place = 2 * (2 * at[2] >= size[2]) + (in_slice[level] * MANY < slice);
+        struct piece *piece = &plan->pieces[level * PIECES + (has_blobs ? 0 : place)];
+        piece->level = level;
+        piece->is_unmet = level == plan->num_levels - 1;
+        for (int k = 0; k < 3; k++) {
+            const int first = has_blobs ? 0 : at[k], last = has_blobs ? size[k] : at[k] + 1;
+            piece->first[k] =
+                piece->count == 0 || first < piece->first[k] ? first : piece->first[k];
+            piece->last[k] = last > piece->last[k] ? last : piece->last[k];
+        }
+        piece->count++;
+        total += sum->total[v];
+    }
+    const struct lr_listmode_model *model = &plan->op->listmode->model;
+    for (int k = PIECES; k < PIECES * plan->num_levels; k++) {
+        struct piece *piece = &plan->pieces[plan->num_pieces];
+        int first[3], last[3];
+        *piece = plan->pieces[k];
+        for (int axis = 0; axis < 3; axis++) {
+            const int reach = (int)(reach_of(model) / model->grid.voxel_mm[axis]);
+            first[axis] = piece->first[axis] > reach ? piece->first[axis] - reach : 0;
+            last[axis] =
+                piece->last[axis] + reach < size[axis] ? piece->last[axis] + reach : size[axis];
+        }
+        for (int z = first[2]; z < last[2]; z++) {
+            for (int y = first[1]; y < last[1]; y++) {
+                const double *row = sum->total + ((int64_t)z * size[1] + y) * size[0];
+                for (int x = first[0]; x < last[0]; x++) {
+                    piece->visits += row[x] / total;
+                }
+            }
+        }
+        plan->num_pieces += piece->count > 0;
+    }
+    qsort(plan->pieces, (size_t)plan->num_pieces, sizeof(*plan->pieces), compare_pieces);
+}
+
+static lr_status close_plan(struct plan *plan, lr_status status)
+{
+    free(plan->levels);
+    free(plan->variance);
+    return status;
+}
+
+static lr_status open_plan(struct plan *plan)
+{
+    struct lr_operator *op = plan->op;
+    const struct lr_listmode_family *family = op->listmode;
+    const lr_log *log = op->params.log;
+    plan->levels = lr_alloc(op->info.num_voxels, 1, "levels of voxels", log);
+    plan->num_levels = 1;
+    plan->strides[0] = 1.0;
+    if (plan->levels == NULL || plan->num_lines == family->lors->count) {
+        return plan->levels != NULL ? LR_OK : LR_FAILED;
+    }
+    plan->variance = lr_alloc(op->info.num_voxels, sizeof(float), "errors of voxels", log);
+    struct lr_operator *guide = plan->variance != NULL ? open_guide(op) : NULL;
+    if (guide == NULL) {
+        return LR_FAILED;
+    }
+    const int64_t share = plan->num_lines / 4 + 1;
+    struct sum sum = {.op = guide,
+                      .family = guide->listmode,
+                      .lors = family->lors,
+                      .seed = family->seed ^ UINT64_MAX,
+                      .num_lines = share < GUIDE_LINES ? share : GUIDE_LINES,
+                      .num_groups = GUIDE_GROUPS,
+                      .has_scatter = true};
+    lr_status status = open_sum(&sum);
+    status = status == LR_OK ? add_all(&sum) : status;
+    if (status == LR_OK) {
+        struct grading grading = {.sum = &sum, .plan = plan};
+        for (int k = 0; k < 2; k++) {
+            grading.tiles[k] = (op->grid.size[k] + TILE - 1) / TILE;
+        }
+        const int64_t tiles = (int64_t)grading.tiles[0] * grading.tiles[1] * op->grid.size[2];
+        lr_parallel_for(op->params.threads, tiles, 1, grade_tiles, &grading);
+        set_levels(plan, mean_error_of(&sum));
+        find_pieces(plan, &sum);
+    }
+    close_sum(&sum);
+    lr_operator_destroy(guide);
+    return status;
+}
+
+/* --- LORs near the voxels of a level --- */
+
+/* A ball around the crystals of a module. */
+struct ball {
+    double centre[3], radius_mm;
+};
+
+static struct ball ball_of(const struct lr_listmode_family *family, int module)
+{
+    const lr_scanner *scanner = family->lors->scanner;
+    const int begin = scanner->first_crystal[module], end = scanner->first_crystal[module + 1];
+    const double(*hits)[3] = (const double(*)[3])family->events.hits;
+    struct ball ball = {.radius_mm = 0};
+    for (int k = 0; k < 3; k++) {
+        double low = hits[begin][k], high = low;
+        for (int c = begin; c < end; c++) {
+            low = fmin(low, hits[c][k]);
+            high = fmax(high, hits[c][k]);
+        }
+        ball.centre[k] = 0.5 * (low + high);
+    }
+    for (int c = begin; c < end; c++) {
+        double away[3];
+        vec_sub(hits[c], ball.centre, away);
+        ball.radius_mm = fmax(ball.radius_mm, vec_length(away));
+    }
+    return ball;
+}
+
+/* Pairs of modules of which a line may come near: it stays as near to that of their balls' centres as crystals are to
+ * these. *lors: to be destroyed; NULL with LR_OK: there are none. */
+static lr_status take_pairs(const struct sum *sum, lr_lors **lors)
+{
+    const lr_lors *all = sum->family->lors;
+    const lr_log *log = sum->op->params.log;
+    struct ball *balls = lr_alloc(all->scanner->num_modules, sizeof(*balls), "modules", log);
+    int32_t *pairs = lr_alloc(all->num_pairs, sizeof(*pairs), "pairs of modules", log);
+    lr_selection near = {.pairs = pairs};
+    const bool has_both = balls != NULL && pairs != NULL;
+    for (int m = 0; has_both && m < all->scanner->num_modules; m++) {
+        balls[m] = ball_of(sum->family, m);
+    }
+    for (int64_t k = 0; has_both && k < all->num_pairs; k++) {
+        const struct ball *a = &balls[all->pairs[k][0]], *b = &balls[all->pairs[k][1]];
+        const double reach_mm = sum->reach_mm + fmax(a->radius_mm, b->radius_mm);
+        if (lr_listmode_region_is_near(sum->region, a->centre, b->centre, reach_mm)) {
+            pairs[near.num_pairs++] = (int32_t)k;
+        }
+    }
+    *lors = has_both && near.num_pairs > 0 ? lr_lors_create_part(all, &near, log) : NULL;
+    free(balls);
+    free(pairs);
+    return has_both && (near.num_pairs == 0 || *lors != NULL) ? LR_OK : LR_FAILED;
+}
+
+/* --- the whole --- */
+
+struct result {
+    float *values; /* [num_voxels] */
+    int64_t left;  /* voxels */
+    double lines;  /* that further levels took */
+};
+
+/* sum: of a box of the image that begins at `first`. */
+static void put_level(const struct sum *sum, const struct plan *plan, int level, const int first[3],
+                      struct result *result)
+{
+    const int *size = sum->op->grid.size, *whole = plan->op->grid.size;
+    for (int64_t at = 0; at < sum->image.count; at++) {
+        const int64_t x = at % size[0] + first[0], y = at / size[0] % size[1] + first[1],
+                      z = at / size[0] / size[1] + first[2];
+        const int64_t v = (z * whole[1] + y) * whole[0] + x;
+        if (plan->levels[v] == level) {
+            result->values[v] = (float)(sum->stride * sum->total[at]);
+        }
+    }
+}
+
+/* All voxels of the piece's box that are of its level. */
+static void leave(struct plan *plan, const struct piece *piece, struct result *result)
+{
+    const int *size = plan->op->grid.size;
+    result->left += piece->count;
+    for (int z = piece->first[2]; z < piece->last[2]; z++) {
+        for (int y = piece->first[1]; y < piece->last[1]; y++) {
+            unsigned char *row = plan->levels + ((int64_t)z * size[1] + y) * size[0];
+            for (int x = piece->first[0]; x < piece->last[0]; x++) {
+                row[x] = row[x] == piece->level ? LEFT_AT_0 : row[x];
+            }
+        }
+    }
+}
+
+/* As if the image were the piece's box alone: the operator's backend opens others for it. */
+static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
+{
+    const int level = piece->level;
+    struct lr_operator op = *plan->op;
+    struct lr_listmode_family family = *op.listmode;
+    const double may_take = fmax(part_for_levels * (double)plan->num_lines, least_for_levels);
+    const struct lr_listmode_labelled voxels = {
+        .grids = {family.model.grid, family.second.grid},
+        .num_grids = family.info.blobs.radius_mm > 0 ? 2 : 1,
+        .labels = plan->levels,
+        .label = (unsigned char)level,
+        .first = {piece->first[0], piece->first[1], piece->first[2]},
+        .last = {piece->last[0], piece->last[1], piece->last[2]}};
+    struct lr_listmode_region region;
+    struct sum sum = {.op = &op,
+                      .family = &family,
+                      .region = &region,
+                      .reach_mm = reach_of(&family.model),
+                      .seed = family.seed ^ (uint64_t)level << 56,
+                      .num_groups = 2};
+    lr_lors *lors = NULL;
+    lr_status status = lr_listmode_region_init(&region, &voxels, op.params.threads, op.params.log);
+    status = status == LR_OK ? take_pairs(&sum, &lors) : status;
+    sum.lors = lors;
+    sum.num_lines = lors != NULL ? (int64_t)ceil((double)lors->count / plan->strides[level]) : 0;
+    const double takes = piece->visits * (double)family.lors->count / plan->strides[level] +
+                         (double)sum.num_lines / LOOKS_PER_LINE;
+    if (status == LR_OK && result->lines + takes > may_take) {
+        leave(plan, piece, result);
+    } else if (status == LR_OK && lors != NULL) {
+        result->lines += takes;
+        for (int k = 0; family.info.blobs.radius_mm == 0 && k < 3; k++) {
+            op.grid.size[k] = piece->last[k] - piece->first[k];
+            op.grid.origin_mm[k] += piece->first[k] * op.grid.voxel_mm[k];
+            family.model.grid = op.grid;
+        }
+        op.listmode = &family;
+        op.info.num_voxels = lr_grid_num_voxels(&op.grid);
+        status = open_sum(&sum);
+        sum.by_device = false;
+        status = status == LR_OK ? add_all(&sum) : status;
+        if (status == LR_OK) {
+            put_level(&sum, plan, level, piece->first, result);
+        }
+        close_sum(&sum);
+    }
+    lr_listmode_region_finish(&region);
+    lr_lors_destroy(lors);
+    return status;
+}
+
+/* What is known of the error, and says so. */
+static void tell(const struct plan *plan, const struct result *result)
+{
+    struct lr_listmode_family *family = plan->op->listmode;
+    const int64_t num_voxels = plan->op->info.num_voxels, all = family->lors->count;
+    lr_listmode_info *info = &family->info;
+    char left[160] = "";
+    info->sensitivity_lines = plan->num_lines;
+    info->sensitivity_left = result->left;
+    info->sensitivity_worst = 0.0;
+    double known = 0.0, total = 0.0, squares = 0.0;
+    for (int64_t v = 0; plan->variance != NULL && v < num_voxels; v++) {
+        if (plan->levels[v] != LEFT_AT_0 && result->values[v] > 0.0f) {
+            const double value = (double)result->values[v];
+            const double error = error_at(plan, v, plan->strides[plan->levels[v]]);
+            info->sensitivity_worst = fmax(info->sensitivity_worst, error);
+            known += 1.0;
+            total += value;
+            squares += value * error * value * error;
+        }
+    }
+    info->sensitivity_error = total > 0.0 ? sqrt(squares * known) / total : 0.0;
+    if (result->left > 0) {
+        snprintf(left, sizeof(left),
+                 "; %lld voxels that few or no LORs see, and would not be known to %.2g %%, are 0",
+                 (long long)result->left, 100.0 * plan->limit);
+    }
+    if (plan->num_lines < all) {
         lr_info(
-            sum->op->params.log,
-            "the sensitivity is from %lld of %lld LORs: a voxel is known to %.2g %% of the mean",
-            (long long)info->sensitivity_lines, (long long)sum->family->lors->count,
-            100.0 * info->sensitivity_error);
+            plan->op->params.log,
+            "the sensitivity is from %lld of %lld LORs, and more where few see a voxel: the mean "
+            "voxel is known to %.2g %%, the worst one to %.2g %%%s",
+            (long long)plan->num_lines, (long long)all, 100.0 * info->sensitivity_error,
+            100.0 * info->sensitivity_worst, left);
     }
 }
 
@@ -430,26 +930,32 @@ static lr_status compute(struct lr_operator *op, float *values)
 {
     struct lr_listmode_family *family = op->listmode;
     const int64_t all = family->lors->count;
+    struct plan plan = {.op = op,
+                        .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
+    lr_status status = open_plan(&plan);
+    if (status != LR_OK) {
+        return close_plan(&plan, status);
+    }
     struct sum sum = {.op = op,
                       .family = family,
-                      .num_lines = all < family->wanted_lines ? all : family->wanted_lines};
-    sum.stride = (double)all / (double)sum.num_lines;
-    sum.at_once = (op->backend.is_gpu ? LINES_ON_DEVICE : LINES_AT_ONCE) / HALVES;
-    /* Factors are asked for by the LORs' numbers; grids of blobs do not share what a device holds. */
-    sum.by_device = family->arrange != NULL && family->factors.get == NULL &&
-                    !(family->info.blobs.radius_mm > 0);
-    lr_status status = open_sum(&sum);
+                      .lors = family->lors,
+                      .seed = family->seed,
+                      .num_lines = plan.num_lines,
+                      .num_groups = 2};
+    struct result result = {.values = values};
+    status = open_sum(&sum);
     status = status == LR_OK ? add_all(&sum) : status;
-    for (int64_t v = 0; status == LR_OK && v < op->info.num_voxels; v++) {
-        values[v] = (float)(sum.stride * (sum.half[0][v] + sum.half[1][v]));
-    }
     if (status == LR_OK) {
-        family->info.sensitivity_lines = sum.num_lines;
-        family->info.sensitivity_error = find_error(&sum, op->info.num_voxels);
-        tell(&sum);
+        put_level(&sum, &plan, 0, (const int[3]){0, 0, 0}, &result);
     }
     close_sum(&sum);
-    return status;
+    for (int k = 0; status == LR_OK && k < plan.num_pieces; k++) {
+        status = run_piece(&plan, &plan.pieces[k], &result);
+    }
+    if (status == LR_OK) {
+        tell(&plan, &result);
+    }
+    return close_plan(&plan, status);
 }
 
 static lr_status keep(struct lr_operator *op);
@@ -463,8 +969,11 @@ static lr_status take(struct lr_operator *op, float *values)
         return status == LR_CANCELLED ? status : compute(op, values);
     }
     memcpy(values, from->sensitivity, (size_t)op->info.num_voxels * sizeof(*values));
-    op->listmode->info.sensitivity_lines = from->listmode->info.sensitivity_lines;
-    op->listmode->info.sensitivity_error = from->listmode->info.sensitivity_error;
+    lr_listmode_info *info = &op->listmode->info, *of_from = &from->listmode->info;
+    info->sensitivity_lines = of_from->sensitivity_lines;
+    info->sensitivity_error = of_from->sensitivity_error;
+    info->sensitivity_worst = of_from->sensitivity_worst;
+    info->sensitivity_left = of_from->sensitivity_left;
     return LR_OK;
 }
 

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0
+ * Copyright The LORaster authors
+ *
+ * A set of voxels, and whether a line comes near it: in coarse cells of the grid the distance to the next cell that
+ * holds one, along which the line is followed in steps that skip none (sphere tracing, Hart 1996). */
+#ifndef LR_LISTMODE_REGION_H
+#define LR_LISTMODE_REGION_H
+
+#include <lr/grid.h>
+#include <lr/log.h>
+
+struct lr_listmode_region {
+    double low_mm[3], high_mm[3]; /* corners of the cells' box */
+    double cell_mm[3], least_mm;  /* edges of a cell; the shortest step */
+    int size[3];                  /* cells */
+    float *gap_mm;                /* owned [cells, x fastest] to the next cell of the set */
+};
+
+/* Voxels of one or two grids, one behind the other, that have this label. */
+struct lr_listmode_labelled {
+    lr_grid grids[2];
+    int num_grids;
+    const unsigned char *labels; /* [voxels of all grids] */
+    unsigned char label;
+    int first[3],
+        last[3]; /* of the box in which they are looked for, and behind the last; of two grids: unused */
+};
+
+/* Finish it in any case. threads: positive. errors: LR_FAILED without memory. */
+lr_status lr_listmode_region_init(struct lr_listmode_region *region,
+                                  const struct lr_listmode_labelled *voxels, int threads,
+                                  const lr_log *log);
+void lr_listmode_region_finish(struct lr_listmode_region *region);
+
+/* False where no point between a and b is as near as reach_mm to a voxel of the set; true wherever one is, and where
+ * one is nearly so. */
+bool lr_listmode_region_is_near(const struct lr_listmode_region *region, const double a[3],
+                                const double b[3], double reach_mm);
+
+#endif
