@@ -455,9 +455,10 @@ enum { MOST_LEVELS = 48, LEFT_AT_0 = 255, LINES_PER_LEVEL = 2 };
 /* Lines, at most, of a first sample by which levels are told, and the groups by whose scatter. */
 enum { GUIDE_LINES = 1 << 20, GUIDE_GROUPS = 8 };
 
-/* Edge of a tile of a slice of which the scatter of groups is taken together, and how far around a voxel its
- * sensitivity is, as few lines of the guide meet it. */
-enum { TILE = 16, AROUND = 2 };
+/* Edge of a tile of a slice of which the scatter of groups is taken together; how far around a voxel its sensitivity is
+ * taken from, as few lines of the guide meet it; and by what part of that its own has to fall short to count alone, as
+ * where a field of view ends. */
+enum { TILE = 16, AROUND = 2, STEEP = 4 };
 
 /* LORs of which it can be told whether they come near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
@@ -574,9 +575,10 @@ static void grade_tiles(void *user, int64_t begin, int64_t end, int worker)
         const double of_line = total > 0.0 ? variance / total / (sum->stride - 1.0) : INFINITY;
         for (int y = first[1]; y < last[1]; y++) {
             for (int x = first[0]; x < last[0]; x++) {
-                const double mean = mean_around(grading, x, y, z);
-                grading->plan->variance[((int64_t)z * size[1] + y) * size[0] + x] =
-                    mean > 0.0 ? (float)(of_line / mean) : INFINITY;
+                const int64_t v = ((int64_t)z * size[1] + y) * size[0] + x;
+                const double mean = mean_around(grading, x, y, z), own = sum->total[v];
+                const double value = STEEP * own < mean ? own : mean;
+                grading->plan->variance[v] = value > 0.0 ? (float)(of_line / value) : INFINITY;
             }
         }
     }
