@@ -29,7 +29,8 @@ const struct cli_option recon_listmode_options[] = {
     {"--corrections", "FILE",
      "corrections.h5 of GE list mode: attenuation, efficiencies, randoms and scatter of each event",
      false},
-    {"--sensitivity-lines", "N", "LORs of the sensitivity; default 33,554,432 or more; more at ends", false},
+    {"--sensitivity-lines", "N",
+     "LORs of the sensitivity; default 33,554,432 or more; more at ends", false},
     {0},
 };
 
