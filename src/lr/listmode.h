@@ -114,7 +114,7 @@ typedef struct lr_listmode_params {
     int64_t
         sensitivity_lines; /* LORs that each voxel's sensitivity is from; where few of them see a
                                   voxel it has more. 0 = 2^25, and up to 2^30 where the mean voxel
-                                  would not be known to 1.8 % */
+                                  would not be known to 1.2 % */
     uint64_t seed;         /* of their choice where they are not all */
     lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and

@@ -463,9 +463,9 @@ enum { TILE = 16, AROUND = 2, STEEP = 4 };
 /* LORs of which it can be told whether they come near a level's voxels in the time in which one is projected. */
 enum { LOOKS_PER_LINE = 96 };
 
-/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide tells it roughly:
- * also that of the mean voxel, where the number of lines is not given. How many lines that may take. */
-static const double most_error = 0.02, aim = 0.9;
+/* Standard error of a voxel, as a part of its value, and which part of it is aimed at, as the guide tells it roughly;
+ * that of the mean voxel where the number of lines is not given. How many lines that may take. */
+static const double most_error = 0.02, aim = 0.9, usual_error = 0.012;
 static const int64_t most_lines = INT64_C(1) << 30;
 
 /* Shorter strides save nothing. */
@@ -602,12 +602,15 @@ static void set_levels(struct plan *plan, double mean_error)
     const struct lr_listmode_family *family = plan->op->listmode;
     const double all = (double)family->lors->count;
     if (family->lines_are_usual) {
-        const double wanted = all / (1.0 + pow(aim * most_error / mean_error, 2.0));
+        const double wanted = all / (1.0 + pow(usual_error / mean_error, 2.0));
         const double least = (double)plan->num_lines, most = fmin(all, (double)most_lines);
         plan->num_lines = (int64_t)fmax(least, fmin(wanted, most));
     }
     const double stride = all / (double)plan->num_lines;
-    plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
+    plan->limit = most_error;
+    if (!family->lines_are_usual || plan->num_lines >= most_lines) {
+        plan->limit = fmax(most_error, 2.0 * mean_error * sqrt(stride - 1.0));
+    }
     plan->num_levels = 0;
     for (double at = stride; at > worth_drawing && plan->num_levels < MOST_LEVELS - 2;
          at /= LINES_PER_LEVEL) {
