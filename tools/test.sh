@@ -27,9 +27,10 @@ esac
 jobs=${LORASTER_JOBS:-$(nproc)}
 fuzz_seconds=1
 # Numbers that shorter tests also hold, and pictures that take minutes.
-long_tests="analytic_hiding.raster analytic_penetration_photons cli.method direct_fftw.textures
+long_tests="analytic_hiding.compute analytic_hiding.raster analytic_penetration_photons cli.method direct_fftw.textures
     direct_photons direct_recon.cpu direct_recon.textures operator_laws.poison operator_laws.raster
-    operator_partitions.raster operator_parts.raster recon_disc.raster recon_ramla.cpu recon_ramla.raster
+    operator_partitions.raster operator_parts.raster operator_random.compute recon_disc.compute
+    recon_disc.raster recon_ramla.cpu recon_ramla.raster
     view.gallery_slow"
 # The other long tests run in one of the two builds: with sanitizers those of what C code does to memory, files
 # and programs,
@@ -51,7 +52,7 @@ sanitized="cli.bar cli.cuts cli.direct_bad_input cli.direct_factors cli.events_v
     view.random view.sessions view.start view.threads viewer_live viewer_live_device
     viewer_live_direct viewer_tube viewer_voxel"
 # and without them those of numbers and shaders, whose C code runs in a shorter test, too.
-twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
+twins="analytic_hiding.cpu analytic_hiding_events
     analytic_projection analytic_voxel_mean cli.additive_events cli.bench cli.bounds
     cli.compare cli.context_loss cli.corrections cli.demo cli.direct_bench
     cli.direct_recon cli.documents cli.export_resume cli.export_verify cli.factors
@@ -70,8 +71,9 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
     listmode_closed_on_cpu.cuda listmode_device.compute listmode_device_on_cpu.tiles
     listmode_exact.compute listmode_exact.cpu listmode_exact.native
     listmode_exact_on_cpu.0 listmode_exact_on_cpu.4000 listmode_laws.compute
-    listmode_laws.compute_found listmode_laws.cpu listmode_laws_on_cpu.found
-    listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled listmode_operator.cpu
+    listmode_laws.compute_blocks listmode_laws.compute_found listmode_laws.cpu listmode_laws_on_cpu.found
+    listmode_laws_on_cpu.streamed listmode_laws_on_cpu.untiled listmode_operator.cpu listmode_operator_on_cpu.streamed
+    listmode_sensitivity.compute listmode_sensitivity.cpu listmode_sensitivity_on_cpu.cuda
     native_elements native_projections operator_choose operator_coarse.compute
     operator_coarse.native operator_coarse.raster operator_context_loss.raster
     operator_families.compute operator_families.raster operator_families_on_cpu.compute
@@ -79,10 +81,10 @@ twins="analytic_hiding.compute analytic_hiding.cpu analytic_hiding_events
     operator_layers_families.compute operator_layers_penetration.compute
     operator_partitions.compute operator_partitions.cpu operator_partitions.native
     operator_parts.compute operator_parts.fake64
-    operator_parts.poison operator_psf.compute operator_psf.cpu operator_random.compute
+    operator_parts.poison operator_psf.compute operator_psf.cpu
     operator_row_merging operator_row_parts.compute operator_row_parts.compute_large
     operator_row_parts.native operator_row_parts.raster picture_labels picture_text
-    cli.petsird_official operator_layers_penetration.native recon_disc.compute recon_disc.native
+    cli.petsird_official operator_layers_penetration.native recon_disc.native
     recon_attenuation recon_bsrem.compute recon_bsrem.native recon_mlem.compute
     recon_mlem.raster recon_osem.cpu recon_osem.raster recon_ramla.compute
     recon_ramla.native render_alone_columns.test_back_exact

@@ -503,10 +503,12 @@ static bool has_trial(const struct lr_known_keys *known, const char *key)
             size_t own_length;
             const char *last = strrchr(*trial, '\n') != NULL ? strrchr(*trial, '\n') + 1 : *trial;
             const char *own = key_of(&formats[n], last, &own_length);
+            if (strncasecmp(own, key, length) != 0) {
+                continue;
+            }
             const char *rest = own + length + (own[length] == ' ');
-            if (strncasecmp(own, key, length) == 0 &&
-                (own_length == length || key[length] == '*' || *rest == '[' ||
-                 (known->finds_parts && own[length] != ' '))) {
+            if (own_length == length || key[length] == '*' || *rest == '[' ||
+                (known->finds_parts && own[length] != ' ')) {
                 return true;
             }
         }
