@@ -68,7 +68,7 @@ class Direct(ProgramTest):
 class Cluster(ProgramTest):
     def script(self, *arguments, python=sys.executable):
         command = [str(self.source_root / "tools/reproduce/cluster.sh"), "--program", self.program,
-                   "--out", self.path("out"), "--size", "small", "--voxels", "12", "--iterations", "2", *arguments]
+                   "--out", self.path("out"), "--size", "small", "--iterations", "2", *arguments]
         return subprocess.run(command, env={**os.environ, "PYTHON": python}, text=True,
                               capture_output=True, timeout=HANG_S)
 
