@@ -10,6 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
+
+/* Looks for a file that is missing beside its companion: another program that replaces both leaves none for a moment. */
+enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */
 static const struct companion {
@@ -135,7 +139,13 @@ static lr_status check_companion(const lr_file_uses *uses, const char *path,
         return LR_FAILED;
     }
     lr_status status = check_reads(uses, beside, path);
-    if (status == LR_OK && stat_file(beside, &found) && stat(path, &found) != 0) {
+    int looks = 0;
+    while (status == LR_OK && looks < LOOKS && stat_file(beside, &found) &&
+           stat(path, &found) != 0) {
+        nanosleep(&(struct timespec){.tv_nsec = BETWEEN_LOOKS_NS}, NULL);
+        looks++;
+    }
+    if (looks == LOOKS) {
         status = lr_error(uses->log, LR_USAGE,
                           "%s is there and %s is not: what it belongs to is not known, and %s "
                           "would replace it: give the output another name, or move that file away",
