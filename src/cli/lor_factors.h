@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * What verbs multiply the matrix's LORs by. */
+ * Factors by which verbs multiply the matrix's LORs. */
 #ifndef LR_CLI_LOR_FACTORS_H
 #define LR_CLI_LOR_FACTORS_H
 
@@ -20,6 +20,7 @@ struct lor_factors {
     lr_lor_source source;
 };
 
+/* Attenuation along the lines of each element, or by one factor per LOR. */
 enum mu_way { MU_LINES, MU_FACTORS };
 
 #define LOR_FACTORS_MU_AS(usual)                                                                   \
@@ -39,7 +40,7 @@ lr_status lor_factors_attenuate(struct setup *setup);
 /* Takes the setup's map, where it has one, in this way, and hands what there is to setup->params. */
 lr_status lor_factors_give(struct setup *setup, enum mu_way way);
 
-/* No operator asks for them any more. */
+/* Call it when no operator asks for them any more. */
 void lor_factors_finish(struct lor_factors *factors);
 
 #endif

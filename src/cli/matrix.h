@@ -56,7 +56,7 @@ lr_status matrix_share_cut(struct matrix_share *share, const struct matrix_choic
 
 void matrix_share_finish(struct matrix_share *share);
 
-/* What LORs are multiplied by. Zero is valid. */
+/* Factors of LORs, and how a matrix file tells of them. Zero is valid. */
 struct matrix_factors {
     char words[2 * PATH_MAX + 64]; /* what they are, for the file; "none" */
     lr_matrix_input inputs[5];     /* the values behind them, as long as the setup lives */

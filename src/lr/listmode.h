@@ -107,15 +107,13 @@ typedef struct lr_listmode_params {
         *factors; /* multiplies the row of each event, and counts in the sensitivity:
                                      efficiencies, attenuation; NULL = 1. Copied; its user outlives the
                                      operator */
-    const float
-        *event_factors; /* [count] multiplies the rows of events in place of `factors`, which
-                                    then count in the sensitivity alone; finite, >= 0; copied. NULL =
-                                    those of the events' LORs */
-    int64_t
-        sensitivity_lines; /* LORs that each voxel's sensitivity is from; where few of them see a
-                                  voxel it has more. 0 = 2^25, and up to 2^30 where the mean voxel
-                                  would not be known to 1.2 % */
-    uint64_t seed;         /* of their choice where they are not all */
+    /* [count] multiplies the rows of events in place of `factors`, which then count in the sensitivity
+     * alone; finite, >= 0; copied. NULL = those of the events' LORs */
+    const float *event_factors;
+    /* LORs that each voxel's sensitivity is from; a voxel that few of them see has more. 0 = 2^25, and up
+     * to 2^30 where the mean voxel would not be known to 1.2 % */
+    int64_t sensitivity_lines;
+    uint64_t seed;               /* of their choice where they are not all */
     lr_operator *sensitivity_of; /* of this family, with the same LORs, grid, kernel, factors, lines
                                     and seed: its sensitivity is taken in place of one of its own, and
                                     computed there if it has not been. Outlives this one; NULL = none */

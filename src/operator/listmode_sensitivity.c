@@ -647,7 +647,7 @@ static int compare_pieces(const void *a, const void *b)
                                                : first->level - second->level;
 }
 
-/* What LORs take to be projected goes by how much they have in the box, and as far around as they reach. */
+/* A piece is dear as its box, widened by how far LORs reach, has much of the whole sensitivity. */
 static void find_pieces(struct plan *plan, const struct sum *sum)
 {
     const int *size = plan->op->grid.size;
@@ -842,7 +842,7 @@ static void leave(struct plan *plan, const struct piece *piece, struct result *r
     }
 }
 
-/* As if the image were the piece's box alone: the operator's backend opens others for it. */
+/* The piece's box is projected as an image of its own, by backends that the operator's opens for it. */
 static lr_status run_piece(struct plan *plan, const struct piece *piece, struct result *result)
 {
     const int level = piece->level;
@@ -894,7 +894,7 @@ static lr_status run_piece(struct plan *plan, const struct piece *piece, struct 
     return status;
 }
 
-/* What is known of the error, and says so. */
+/* Keeps the errors of the mean and the worst voxel in the info, and tells them. */
 static void tell(const struct plan *plan, const struct result *result)
 {
     struct lr_listmode_family *family = plan->op->listmode;

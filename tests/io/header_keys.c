@@ -26,7 +26,7 @@ struct fixture {
     char error[2048], warnings[ROOM];
 };
 
-/* What a file makes, to be freed; NULL: it is refused. */
+/* Makes of a file what its reader does, to be freed; NULL: it is refused. */
 typedef char *make_function(struct fixture *fixture, const char *path);
 
 /* --- good files --- */
@@ -551,7 +551,7 @@ static void every_key_does_what_its_table_says(void **state)
     }
 }
 
-/* As editors write them: a mark at the begin, tabs and runs of blanks, ends of lines of other systems. */
+/* Editors leave a mark at the begin, tabs, runs of blanks, and other systems' ends of lines. */
 static void blanks_change_nothing(void **state)
 {
     struct fixture *fixture = *state;

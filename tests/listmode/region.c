@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0
  * Copyright The LORaster authors
  *
- * Whether lines come near a set of voxels, against the distance from points along them. */
+ * Lines near a set of voxels and far from it, against the distance from points along them. */
 #include "listmode/region.h"
 #include "test.h"
 

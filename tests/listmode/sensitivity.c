@@ -161,7 +161,7 @@ static void check_likeness(const lr_listmode_params *params)
     free(sum);
 }
 
-/* Of any backend, threads and parts, voxel by voxel. */
+/* Every backend, number of threads and division into parts has the same voxels. */
 static void test_it_is_one_sample(void **state)
 {
     lr_listmode_params params = params_of(backend, lors->count / THINNED);

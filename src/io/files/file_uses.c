@@ -12,7 +12,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
-/* Looks for a file that is missing beside its companion: another program that replaces both leaves none for a moment. */
+/* A file that is missing beside its companion is looked for so often: another program that replaces both leaves none
+ * for a moment. */
 enum { LOOKS = 25, BETWEEN_LOOKS_NS = 20 * 1000 * 1000 };
 
 /* Companions of a file of that ending, under the same name. */

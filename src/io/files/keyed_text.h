@@ -75,7 +75,7 @@ lr_status lr_keyed_text_need_end(const struct lr_keyed_text *text);
 /* Warns where a header without an end of its own lacks the key that should be its last. */
 void lr_keyed_text_miss(const struct lr_keyed_text *text, const char *last_key);
 
-/* What becomes of a key of a format's own documentation. */
+/* Outcome for a key of a format's own documentation. */
 enum lr_key_outcome {
     LR_KEY_READ,    /* read, or compared with what is read */
     LR_KEY_IDLE,    /* changes neither what was measured nor where */

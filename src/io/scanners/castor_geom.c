@@ -36,10 +36,7 @@ static const struct lr_known_key known_keys[] = {
      "crystal gap transaxial|crystal gap axial|crystals size trans|crystals size axial|"
      "crystals size depth|mean depth of interaction|min angle difference",
      NULL, NULL},
-    {LR_KEY_IDLE,
-     "description|voxels number transaxial|voxels number axial|field of view transaxial|"
-     "field of view axial|multiple bed displacement|layers material|number of rings in scanner",
-     NULL, NULL},
+    {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
 };
 const struct lr_known_keys lr_geom_keys = {.format = "CASToR's .geom files",
                                            .rows = known_keys,

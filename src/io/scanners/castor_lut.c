@@ -24,7 +24,7 @@
 
 static const struct lr_keyed_dialect dialect = {":", '#', "a CASToR look-up table's header", false};
 
-/* As in castor_geom.c; places and radii are the table's. */
+/* The same sources as those of castor_geom.c; places and radii are the table's. */
 static const struct lr_known_key known_keys[] = {
     {LR_KEY_REFUSED, "modality", "PET", "only scanners for PET can be read"},
     {LR_KEY_READ,
@@ -33,10 +33,7 @@ static const struct lr_known_key known_keys[] = {
      "min angle difference",
      NULL, NULL},
     {LR_KEY_IDLE, "scanner radius", NULL, NULL},
-    {LR_KEY_IDLE,
-     "description|voxels number transaxial|voxels number axial|field of view transaxial|"
-     "field of view axial|multiple bed displacement|layers material|number of rings in scanner",
-     NULL, NULL},
+    {LR_KEY_IDLE, LR_CASTOR_IDLE_KEYS, NULL, NULL},
 };
 const struct lr_known_keys lr_hscan_keys = {.format = "CASToR's .hscan files",
                                             .rows = known_keys,

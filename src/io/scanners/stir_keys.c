@@ -5,7 +5,7 @@
  * scanner or for its counts; each leaves what the other asks for to it. */
 #include "io/scanners/scanner_formats.h"
 
-/* What is idle follows from the rest, or says how data are binned. */
+/* Idle keys follow from the others, or say how data are binned. */
 static const struct lr_known_key scanner_keys[] = {
     {LR_KEY_READ,
      "scanner type|originating system|number of rings|number of detectors per ring|"
